@@ -1,0 +1,1 @@
+"""The command line, and the composition of all rooms into runs."""

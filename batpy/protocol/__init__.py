@@ -1,0 +1,4 @@
+"""What simulator, broker and schedulers say to one another: messages, codecs, the conversation's rules.
+
+Knows no socket, no file and no simulator.
+"""

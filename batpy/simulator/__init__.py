@@ -1,0 +1,1 @@
+"""The platform process: applies decisions, advances time, emits events. A pure core, no socket, no file."""

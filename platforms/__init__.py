@@ -1,0 +1,1 @@
+"""Platforms as plain frozen data, and their readers. Imports no other room."""

@@ -1,0 +1,1 @@
+"""Schedulers for rigid parallel jobs."""

@@ -1,0 +1,1 @@
+"""Workloads as plain frozen data, their readers and generators. Imports no other room."""

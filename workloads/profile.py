@@ -1,0 +1,322 @@
+"""Profiles: what a job does once it runs. Typed, validated once, the user's object kept beside.
+
+Names, parameters and defaults follow Batsim 4.2.1; older names are translated here and nowhere else.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from batpy.base.errors import InputError
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """Common part of every profile.
+
+    Attributes:
+        name: unique in its workload.
+        ret: return code of the job that runs it to its end; above 0 the job has failed.
+        raw: the object as the user wrote it, extra fields kept.
+    """
+
+    name: str
+    ret: int
+    raw: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Delay(Profile):
+    """Occupies hosts for ``delay`` seconds (0 is allowed: starts and ends at once)."""
+
+    delay: float
+
+
+@dataclass(frozen=True, slots=True)
+class Composed(Profile):
+    """Runs ``seq`` in order, ``repeat`` times; names are resolved when the job starts."""
+
+    seq: tuple[str, ...]
+    repeat: int
+
+
+@dataclass(frozen=True, slots=True)
+class Parallel(Profile):
+    """One parallel task: flops per executor, and bytes from executor i to j at ``com[i * n + j]``."""
+
+    cpu: tuple[float, ...]
+    com: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ParallelHomogeneous(Profile):
+    """Each executor computes ``cpu`` flops, each ordered pair of executors exchanges ``com`` bytes."""
+
+    cpu: float
+    com: float
+
+
+@dataclass(frozen=True, slots=True)
+class ParallelHomogeneousTotal(Profile):
+    """As above with ``cpu / n`` flops and ``com / n`` bytes for n executors; any allocation size is legal."""
+
+    cpu: float
+    com: float
+
+
+@dataclass(frozen=True, slots=True)
+class ParallelHomogeneousPfs(Profile):
+    """Each executor reads from and writes to one storage host, in bytes."""
+
+    bytes_to_read: float
+    bytes_to_write: float
+    storage: str
+
+
+@dataclass(frozen=True, slots=True)
+class LegacyPfs(Profile):
+    """Batsim 1.x and 2.0 ``msg_par_hg_pfs0`` and ``msg_par_hg_pfs_tiers``: ``size`` bytes per executor."""
+
+    size: float
+    to_storage: bool
+    host: str
+
+
+@dataclass(frozen=True, slots=True)
+class DataStaging(Profile):
+    """One flow of ``nb_bytes`` between two storage hosts."""
+
+    nb_bytes: float
+    source: str
+    target: str
+
+
+@dataclass(frozen=True, slots=True)
+class Smpi(Profile):
+    """Replay of a time-independent MPI trace."""
+
+    trace: str
+
+
+@dataclass(frozen=True, slots=True)
+class UsageTrace(Profile):
+    """Replay of CPU usage traces, one file a rank."""
+
+    trace: str
+
+
+@dataclass(frozen=True, slots=True)
+class Send(Profile):
+    """Sends ``msg`` to the scheduler, then sleeps ``sleeptime`` seconds."""
+
+    msg: Mapping[str, Any]
+    sleeptime: float
+
+
+@dataclass(frozen=True, slots=True)
+class Recv(Profile):
+    """Waits for a message of the scheduler and runs another profile depending on it."""
+
+    regex: str
+    success: str
+    failure: str
+    timeout: str
+    polltime: float
+
+
+OLD_NAMES = {
+    "msg_par": "parallel",
+    "msg_par_hg": "parallel_homogeneous",
+    "msg_par_hg_tot": "parallel_homogeneous_total",
+    "msg_par_hg_pfs": "parallel_homogeneous_pfs",
+    # In no Batsim release; taken as what its name says, the same total work over any number of hosts.
+    "msg_par_spread": "parallel_homogeneous_total",
+}
+
+
+class _Fields:
+    """Typed access to one profile object; every complaint names the field's path."""
+
+    def __init__(self, raw: Mapping[str, Any], path: str, source: str | None) -> None:
+        self.raw = raw
+        self.path = path
+        self.source = source
+
+    def fail(self, field: str, problem: str) -> InputError:
+        return InputError(problem, source=self.source, path=f"{self.path}.{field}" if field else self.path)
+
+    def number(self, field: str, default: float | None = None, *, above: float | None = None) -> float:
+        value = self.raw.get(field, default)
+        if value is None:
+            raise self.fail(field, "missing; a number is required")
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+            raise self.fail(field, f"must be a finite number, got {value!r}")
+        if value < 0 or (above is not None and value <= above):
+            raise self.fail(field, f"must be {'above' if above is not None else 'at least'} 0, got {value!r}")
+        return value
+
+    def text(self, field: str, default: str | None = None) -> str:
+        value = self.raw.get(field, default)
+        if not isinstance(value, str):
+            raise self.fail(
+                field, "missing; a text is required" if value is None else f"must be a text, got {value!r}"
+            )
+        return value
+
+    def integer(self, field: str, default: int, minimum: int) -> int:
+        value = self.raw.get(field, default)
+        if isinstance(value, float) and value.is_integer():
+            value = int(value)
+        if isinstance(value, bool) or not isinstance(value, int) or value < minimum:
+            raise self.fail(field, f"must be an integer of at least {minimum}, got {value!r}")
+        return value
+
+    def vector(self, field: str) -> tuple[float, ...]:
+        value = self.raw.get(field)
+        if not isinstance(value, list):
+            raise self.fail(
+                field, "missing; a list of numbers is required" if value is None else "must be a list"
+            )
+        for index, item in enumerate(value):
+            if isinstance(item, bool) or not isinstance(item, (int, float)) or not 0 <= item < math.inf:
+                raise self.fail(f"{field}[{index}]", f"must be a finite number of at least 0, got {item!r}")
+        return tuple(value)
+
+    def names(self, field: str) -> tuple[str, ...]:
+        value = self.raw.get(field)
+        if not isinstance(value, list) or not value or not all(isinstance(name, str) for name in value):
+            raise self.fail(field, "must be a non-empty list of profile names")
+        return tuple(value)
+
+
+def parse_profile(name: str, raw: object, *, path: str | None = None, source: str | None = None) -> Profile:
+    """Turn a user's profile object into a typed profile.
+
+    Args:
+        name: its name in the workload.
+        raw: the object as read from JSON.
+        path: path of the object, for complaints.
+        source: file the object came from, for complaints.
+
+    Raises:
+        InputError: unknown type, missing or malformed field, or a negative ``ret`` (Batsim uses negative
+            codes for walltime and kill).
+    """
+    path = path if path is not None else f"profiles.{name}"
+    if not isinstance(raw, Mapping):
+        raise InputError(f"must be an object, got {type(raw).__name__}", source=source, path=path)
+    fields = _Fields(raw, path, source)
+    kind = fields.text("type")
+    kind = OLD_NAMES.get(kind, kind)
+    ret = fields.integer("ret", 0, 0)
+    build = _BUILDERS.get(kind)
+    if build is None:
+        known = ", ".join(sorted(_BUILDERS))
+        raise fields.fail("type", f"unknown profile type {kind!r}; known: {known}")
+    return build(name, ret, fields)
+
+
+def _delay(name: str, ret: int, fields: _Fields) -> Profile:
+    return Delay(name, ret, fields.raw, fields.number("delay"))
+
+
+def _composed(name: str, ret: int, fields: _Fields) -> Profile:
+    # ``nb`` is the name of ``repeat`` up to Batsim 2.0.
+    repeat = fields.integer("nb" if "nb" in fields.raw and "repeat" not in fields.raw else "repeat", 1, 1)
+    return Composed(name, ret, fields.raw, fields.names("seq"), repeat)
+
+
+def _parallel(name: str, ret: int, fields: _Fields) -> Profile:
+    cpu, com = fields.vector("cpu"), fields.vector("com")
+    if len(com) not in (0, len(cpu) ** 2):
+        raise fields.fail(
+            "com", f"must have {len(cpu)}*{len(cpu)} numbers, one for each pair of cpu, got {len(com)}"
+        )
+    return Parallel(name, ret, fields.raw, cpu, com)
+
+
+def _homogeneous(name: str, ret: int, fields: _Fields) -> Profile:
+    return ParallelHomogeneous(name, ret, fields.raw, fields.number("cpu"), fields.number("com"))
+
+
+def _total(name: str, ret: int, fields: _Fields) -> Profile:
+    return ParallelHomogeneousTotal(name, ret, fields.raw, fields.number("cpu"), fields.number("com"))
+
+
+def _pfs(name: str, ret: int, fields: _Fields) -> Profile:
+    if "bytes_to_read" not in fields.raw and "bytes_to_write" not in fields.raw:
+        raise fields.fail("", "needs bytes_to_read or bytes_to_write")
+    storage = fields.text(
+        "host" if "host" in fields.raw and "storage" not in fields.raw else "storage", "pfs"
+    )
+    read, write = fields.number("bytes_to_read", 0), fields.number("bytes_to_write", 0)
+    return ParallelHomogeneousPfs(name, ret, fields.raw, read, write, storage)
+
+
+def _legacy_pfs(name: str, ret: int, fields: _Fields) -> Profile:
+    direction = fields.text("direction", "to_storage")
+    if direction not in ("to_storage", "from_storage"):
+        raise fields.fail("direction", f"must be to_storage or from_storage, got {direction!r}")
+    host = fields.text("host", "PFS")
+    if host not in ("PFS", "LCST", "HPST"):
+        raise fields.fail("host", f"must be PFS, LCST or HPST, got {host!r}")
+    return LegacyPfs(name, ret, fields.raw, fields.number("size"), direction == "to_storage", host)
+
+
+def _staging(name: str, ret: int, fields: _Fields) -> Profile:
+    if "direction" in fields.raw:
+        directions = {"hpst_to_lcst": ("HPST", "LCST"), "lcst_to_hpst": ("LCST", "HPST")}
+        direction = fields.text("direction")
+        if direction not in directions:
+            raise fields.fail("direction", f"must be one of {', '.join(directions)}, got {direction!r}")
+        source, target = directions[direction]
+        return DataStaging(name, ret, fields.raw, fields.number("size"), source, target)
+    return DataStaging(
+        name, ret, fields.raw, fields.number("nb_bytes"), fields.text("from"), fields.text("to")
+    )
+
+
+def _smpi(name: str, ret: int, fields: _Fields) -> Profile:
+    return Smpi(name, ret, fields.raw, fields.text("trace"))
+
+
+def _usage(name: str, ret: int, fields: _Fields) -> Profile:
+    return UsageTrace(name, ret, fields.raw, fields.text("trace"))
+
+
+def _send(name: str, ret: int, fields: _Fields) -> Profile:
+    message = fields.raw.get("msg")
+    if not isinstance(message, Mapping):
+        raise fields.fail("msg", "must be an object")
+    return Send(name, ret, fields.raw, message, fields.number("sleeptime", 1e-7, above=0))
+
+
+def _recv(name: str, ret: int, fields: _Fields) -> Profile:
+    regex = fields.text("regex", ".*")
+    try:
+        re.compile(regex)
+    except re.error as why:
+        raise fields.fail("regex", f"not a regular expression: {why}") from None
+    outcomes = [fields.text(key, "") for key in ("success", "failure", "timeout")]
+    return Recv(name, ret, fields.raw, regex, *outcomes, fields.number("polltime", 0.005, above=0))
+
+
+_BUILDERS = {
+    "delay": _delay,
+    "composed": _composed,
+    "parallel": _parallel,
+    "parallel_homogeneous": _homogeneous,
+    "parallel_homogeneous_total": _total,
+    "parallel_homogeneous_pfs": _pfs,
+    "msg_par_hg_pfs0": _legacy_pfs,
+    "msg_par_hg_pfs_tiers": _legacy_pfs,
+    "data_staging": _staging,
+    "smpi": _smpi,
+    "usage_trace": _usage,
+    "send": _send,
+    "recv": _recv,
+}
