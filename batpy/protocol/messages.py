@@ -10,7 +10,7 @@ Source of the rules: Batsim 4.2.1, JSON protocol (events and fields), pybatsim 3
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import msgspec
 
@@ -19,11 +19,11 @@ from batpy.protocol.hostset import HostSet
 Json = dict[str, Any]
 
 # Final states of a started job, as JOB_COMPLETED says them.
-COMPLETED_SUCCESSFULLY = "COMPLETED_SUCCESSFULLY"
-COMPLETED_FAILED = "COMPLETED_FAILED"
-COMPLETED_WALLTIME_REACHED = "COMPLETED_WALLTIME_REACHED"
-COMPLETED_KILLED = "COMPLETED_KILLED"
-REJECTED = "REJECTED"
+COMPLETED_SUCCESSFULLY: Final = "COMPLETED_SUCCESSFULLY"
+COMPLETED_FAILED: Final = "COMPLETED_FAILED"
+COMPLETED_WALLTIME_REACHED: Final = "COMPLETED_WALLTIME_REACHED"
+COMPLETED_KILLED: Final = "COMPLETED_KILLED"
+REJECTED: Final = "REJECTED"
 JobState = Literal[
     "NOT_SUBMITTED",
     "SUBMITTED",

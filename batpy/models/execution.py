@@ -1,0 +1,241 @@
+"""Runs the profile of a job: walks composed profiles, hands each leaf to the model of its type.
+
+A leaf model is a small class with three verbs (``start``, ``stop``, ``progress``); adding physics means
+adding a leaf model for a profile type, nothing else changes here. Rules: Batsim 4.2.1 (walltime covers the
+whole job, a composed profile stops at its first part that fails, parts follow each other without a gap).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from batpy.kernel.agenda import Agenda
+from batpy.workloads.profile import Composed, ParallelHomogeneousTotal, Profile
+
+WALLTIME_REACHED = -1
+"""Outcome of a leaf that met the deadline of its job; any other outcome is the leaf's return code."""
+
+MAX_NESTING = 200
+
+
+class Tree:
+    """A profile with the profiles it names resolved.
+
+    Attributes:
+        profile: the profile of this node.
+        parts: resolved sub-profiles of a composed profile, in order, once (not unrolled).
+        any_size: true if the job may run on any number of hosts.
+    """
+
+    __slots__ = ("any_size", "parts", "profile")
+
+    def __init__(self, profile: Profile, parts: tuple[Tree, ...], any_size: bool) -> None:
+        self.profile = profile
+        self.parts = parts
+        self.any_size = any_size
+
+
+class Run:
+    """One execution of one job.
+
+    Attributes:
+        owner: whose execution this is; opaque to the models.
+        deadline: tick at which the walltime is over, or None.
+        hosts: position of each executor, as host ids.
+        carry: exact date minus the clock, in ticks, within (-1, 0]: parts of a composed profile pass on what
+            rounding up took, so that errors do not add up.
+        tree: profile of the leaf that is running.
+        since: tick at which that leaf started.
+        over: nothing will happen to this run any more.
+        state: private to the leaf's model.
+    """
+
+    __slots__ = ("carry", "deadline", "frames", "hosts", "over", "owner", "root", "since", "state", "tree")
+
+    def __init__(self, owner: Any, root: Tree, deadline: int | None, hosts: Any = None) -> None:
+        self.owner = owner
+        self.root = root
+        self.deadline = deadline
+        self.hosts = hosts
+        self.carry = 0.0
+        self.frames: list[Frame] = []
+        self.tree = root
+        self.since = 0
+        self.over = False
+        self.state: Any = None
+
+
+class Frame:
+    """A composed profile under way: ``index`` counts over the unrolled sequence, as Batsim reports it."""
+
+    __slots__ = ("index", "total", "tree")
+
+    def __init__(self, tree: Tree) -> None:
+        profile = tree.profile
+        assert isinstance(profile, Composed)
+        self.tree = tree
+        self.index = 0
+        self.total = len(tree.parts) * profile.repeat
+
+
+class LeafModel(Protocol):
+    """Physics of one profile type."""
+
+    killed_code: int
+    """Return code of a job that is killed while this leaf runs (Batsim: -2 for parallel tasks, else -1)."""
+
+    def start(self, run: Run) -> None:
+        """Begin ``run.tree`` now; call ``Execution.leaf_over`` once, from a later action of the agenda."""
+
+    def stop(self, run: Run) -> None:
+        """Give up what the running leaf holds; its action, when due, must do nothing."""
+
+    def progress(self, run: Run) -> float | None:
+        """Share of the running leaf that is done, in [0, 1], or None where Batsim reports none."""
+
+
+class Execution:
+    """Starts, walks and stops runs.
+
+    Args:
+        agenda: the event queue.
+        on_end: called with (run, return code) when a run ends by itself; a return code of
+            ``WALLTIME_REACHED`` means just that.
+    """
+
+    def __init__(self, agenda: Agenda, on_end: Callable[[Run, int], None]) -> None:
+        self.agenda = agenda
+        self._on_end = on_end
+        self._models: dict[type[Profile], LeafModel] = {}
+
+    def add_model(self, kind: type[Profile], model: LeafModel) -> None:
+        """Have leaves of this profile type run by *model*."""
+        self._models[kind] = model
+
+    def supports(self, profile: Profile) -> bool:
+        """True if a profile of this type can run."""
+        return type(profile) is Composed or type(profile) in self._models
+
+    def start(self, run: Run) -> None:
+        """Begin a run at the present tick."""
+        if run.root.parts:
+            self._descend(run, run.root)
+        else:
+            run.since = self.agenda.now
+            self._models[type(run.root.profile)].start(run)
+
+    def stop(self, run: Run) -> tuple[dict[str, Any], int]:
+        """End a run early.
+
+        Returns:
+            its progress tree in Batsim's form, and the return code of a job killed in this state.
+        """
+        model = self._models[type(run.tree.profile)]
+        node: dict[str, Any] = {"profile_name": run.tree.profile.name}
+        share = model.progress(run)
+        if share is None:
+            node["current_task_index"] = -1
+        else:
+            node["progress"] = share
+        for frame in reversed(run.frames):
+            name = frame.tree.profile.name
+            node = {"profile_name": name, "current_task_index": frame.index, "current_task": node}
+        model.stop(run)
+        run.over = True
+        return node, model.killed_code
+
+    def leaf_over(self, run: Run, outcome: int) -> None:
+        """Called by a leaf model, from an action of the agenda: the running leaf ended."""
+        if not run.frames or outcome == WALLTIME_REACHED:
+            self._end(run, outcome if outcome else run.tree.profile.ret)
+            return
+        code = outcome or run.tree.profile.ret
+        while run.frames:
+            frame = run.frames[-1]
+            if code:
+                run.frames.pop()
+                continue
+            frame.index += 1
+            if frame.index < frame.total:
+                self._descend(run, frame.tree.parts[frame.index % len(frame.tree.parts)])
+                return
+            run.frames.pop()
+            code = frame.tree.profile.ret
+        self._end(run, code)
+
+    def _descend(self, run: Run, tree: Tree) -> None:
+        while tree.parts:
+            run.frames.append(Frame(tree))
+            tree = tree.parts[0]
+        run.tree = tree
+        run.since = self.agenda.now
+        self._models[type(tree.profile)].start(run)
+
+    def _end(self, run: Run, code: int) -> None:
+        run.over = True
+        self._on_end(run, code)
+
+
+def resolve(profile: Profile, lookup: Callable[[str], Profile | None], cache: dict[str, Tree]) -> Tree | str:
+    """Resolve the sub-profiles of *profile*, in depth.
+
+    Args:
+        profile: where to begin.
+        lookup: profile of a name, or None.
+        cache: resolved trees by name, kept by the caller for one workload (a profile never changes).
+
+    Returns:
+        the tree, or one line that says which name is missing or which names form a cycle.
+    """
+    return _resolve(profile, lookup, cache, ())
+
+
+def _resolve(
+    profile: Profile,
+    lookup: Callable[[str], Profile | None],
+    cache: dict[str, Tree],
+    above: tuple[str, ...],
+) -> Tree | str:
+    known = cache.get(profile.name)
+    if known is not None:
+        return known
+    if not isinstance(profile, Composed):
+        tree = Tree(profile, (), isinstance(profile, ParallelHomogeneousTotal))
+        cache[profile.name] = tree
+        return tree
+    if profile.name in above:
+        return f"composed profile {profile.name!r} contains itself ({' > '.join((*above, profile.name))})"
+    if len(above) >= MAX_NESTING:
+        return f"composed profiles are nested deeper than {MAX_NESTING} levels"
+    parts: list[Tree] = []
+    for name in profile.seq:
+        part = lookup(name)
+        if part is None:
+            return f"composed profile {profile.name!r} names the profile {name!r}, which is not known"
+        tree_or_reason = _resolve(part, lookup, cache, (*above, profile.name))
+        if isinstance(tree_or_reason, str):
+            return tree_or_reason
+        parts.append(tree_or_reason)
+    tree = Tree(profile, tuple(parts), all(part.any_size for part in parts))
+    cache[profile.name] = tree
+    return tree
+
+
+def leaves(tree: Tree) -> list[Profile]:
+    """Every leaf profile of a tree, each name once."""
+    if not tree.parts:
+        return [tree.profile]
+    found: dict[str, Profile] = {}
+    seen: set[int] = set()
+    stack = [tree]
+    while stack:
+        node = stack.pop()
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        if node.parts:
+            stack.extend(node.parts)
+        else:
+            found[node.profile.name] = node.profile
+    return list(found.values())

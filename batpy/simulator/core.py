@@ -1,0 +1,367 @@
+"""The simulator: a pure core that asks a scheduler what to do and lets simulated time pass.
+
+``begin()`` gives the first request; ``handle(reply)`` applies a reply and gives the next request, or None
+when the simulation is over. One step and its order are those of Batsim 4.2.1: all events of an instant in
+one message, in the order in which the waits for them began; a reply's decisions in list order, each at its
+own date; the scheduler is asked again no earlier than its reply's ``now``. Knows no socket, file or wall clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from batpy._version import __version__
+from batpy.base.errors import BatpyError, InputError, RemoteProtocolError
+from batpy.kernel.agenda import Agenda
+from batpy.models.delay import DelayModel
+from batpy.models.execution import WALLTIME_REACHED, Execution, Run
+from batpy.platforms.platform import Platform
+from batpy.protocol import messages as m
+from batpy.protocol import records as r
+from batpy.simulator.arrivals import EventSource, JobSource
+from batpy.simulator.config import SimulatorConfig
+from batpy.simulator.decisions import Decisions
+from batpy.simulator.gate import Gate
+from batpy.simulator.greeting import greeting
+from batpy.simulator.jobs import Entry, Home, JobTable
+from batpy.simulator.park import Park
+from batpy.workloads.external_events import UNAVAILABLE, ExternalEvent
+from batpy.workloads.job import Job, Workload
+from batpy.workloads.profile import Delay
+
+_STATE_OF_CODE: dict[int, m.JobState] = {
+    0: m.COMPLETED_SUCCESSFULLY,
+    WALLTIME_REACHED: m.COMPLETED_WALLTIME_REACHED,
+}
+
+
+class Simulator:
+    """One simulation.
+
+    Args:
+        platform: hosts.
+        workloads: in the order their first submissions are waited for.
+        sink: takes the journal's records.
+        config: options.
+        events: files of external events, each already read.
+
+    Attributes:
+        now: the clock, in ticks.
+        jobs_total: jobs of the workloads, plus those registered so far.
+        jobs_over: jobs that ended or were rejected so far.
+        replies: replies handled so far.
+    """
+
+    def __init__(
+        self,
+        platform: Platform,
+        workloads: Sequence[Workload],
+        sink: r.Sink,
+        config: SimulatorConfig | None = None,
+        events: Sequence[list[ExternalEvent]] = (),
+    ) -> None:
+        config = config or SimulatorConfig()
+        self.config = config
+        self.platform = platform
+        self.workloads = workloads
+        self.agenda = Agenda()
+        self.jobs = JobTable()
+        self.park = Park(
+            platform, compute_sharing=config.compute_sharing, storage_sharing=config.storage_sharing
+        )
+        self.execution = Execution(self.agenda, self._run_over)
+        self.execution.add_model(Delay, DelayModel(self.execution, config.ticks_per_second))
+        self.gate = Gate(self.jobs, self.park, self.execution)
+        self.homes = {w.id: Home(w.id, w) for w in workloads}
+        self.write = sink.write
+        self.outbox: list[m.Event] = []
+        self.pending_calls = 0
+        self.registering = config.dynamic_jobs
+        self.wants = frozenset(config.wants)
+        self.forward_profiles = config.forward_profiles or any(w.streamed for w in workloads)
+        self.jobs_total = sum(len(w) for w in workloads)
+        self._decisions = Decisions(self)
+        self._notices: list[m.Event] = []
+        self._sources = {w.id: self._source(w) for w in workloads}
+        self._event_sources = [
+            EventSource(list(batch), self.agenda, self._external, self._events_exhausted) for batch in events
+        ]
+        self._open_sources = len(self._sources)
+        self._open_event_sources = len(self._event_sources)
+        self._started = False
+        self._ending = False
+        self._finished = False
+        self._reached = True
+        self._asked_at = 0
+        self.replies = 0
+
+    def _source(self, workload: Workload) -> JobSource:
+        home = self.homes[workload.id]
+
+        def submit(job: Job) -> None:
+            self.submit(home, job, dynamic=False)
+
+        return JobSource(
+            workload, self.agenda, submit, self._workload_exhausted, self.config.ticks_per_second
+        )
+
+    @property
+    def now(self) -> int:
+        """The clock, in ticks."""
+        return self.agenda.now
+
+    @property
+    def jobs_over(self) -> int:
+        """Jobs that ended or were rejected."""
+        return len(self.jobs.ended)
+
+    # ------------------------------------------------------------------ conversation
+
+    def begin(self) -> m.Message:
+        """The first request: SIMULATION_BEGINS, alone."""
+        assert not self._started
+        self._started = True
+        self.write(
+            r.RunBegins(
+                time=0,
+                version=__version__,
+                ticks_per_second=self.config.ticks_per_second,
+                nb_compute=len(self.platform.compute),
+                nb_storage=len(self.platform.storage),
+                compute_sharing=self.config.compute_sharing,
+                workloads={w.id: w.source for w in self.workloads},
+                hosts=() if self.platform.source.startswith("hosts=") else self._names(),
+                seed=self.config.seed,
+            )
+        )
+        for source in self._sources.values():
+            source.begin()
+        for events in self._event_sources:
+            events.begin()
+        return m.Message(0, [greeting(self)])
+
+    def handle(self, reply: m.Message) -> m.Message | None:
+        """Apply a reply; the next request, or None when the simulation is over.
+
+        Raises:
+            RemoteProtocolError: the reply, or in strict mode one of its decisions, broke a rule.
+            InputError: an external event cannot happen.
+        """
+        agenda = self.agenda
+        decisions = reply.events
+        if self._ending:
+            if decisions:
+                raise RemoteProtocolError("the reply to SIMULATION_ENDS must hold no decision")
+            self.finish("done")
+            return None
+        if reply.now < self._asked_at:
+            raise RemoteProtocolError(
+                f"the reply's now (tick {reply.now}) is before the request's (tick {self._asked_at})"
+            )
+        self.replies += 1
+        latency = self.config.latency
+        for index, decision in enumerate(decisions):
+            if decision.timestamp > reply.now:
+                raise RemoteProtocolError(
+                    f"events[{index}]: timestamp (tick {decision.timestamp}) is after the reply's now "
+                    f"(tick {reply.now})"
+                )
+            due = decision.timestamp + latency
+            if due > agenda.now:
+                self._run_until(due)
+            self._decisions.apply(index, decision)
+        if reply.now > agenda.now:
+            self._run_until(reply.now)
+        return self._next_request()
+
+    def finish(self, outcome: str, reason: str = "") -> None:
+        """Write the closing marker, once."""
+        if not self._finished:
+            self._finished = True
+            self.write(r.RunEnds(self.agenda.now, outcome, reason))
+
+    def _next_request(self) -> m.Message:
+        agenda = self.agenda
+        while True:
+            agenda.finish_instant()
+            if self.outbox or self._notices:
+                due = self._consult_date()
+                if due > agenda.now:
+                    self._run_until(due)
+                    agenda.finish_instant()
+                return self._message()
+            if self._is_over():
+                self._ending = True
+                self._asked_at = agenda.now
+                return m.Message(agenda.now, [m.SimulationEnds(agenda.now)])
+            if agenda.peek() is None:
+                raise RemoteProtocolError(self._deadlock())
+            agenda.step()
+
+    def _message(self) -> m.Message:
+        now = self.agenda.now
+        events = self.outbox
+        self.outbox = []
+        if self._notices:
+            events.extend(self._notices)
+            self._notices = []
+        self._asked_at = now
+        return m.Message(now, events)
+
+    def _consult_date(self) -> int:
+        due = self.agenda.now + self.config.latency
+        step = self.config.time_step
+        return due if not step else -(-due // step) * step
+
+    def _run_until(self, time: int) -> None:
+        """Let time pass until *time*; what else happens then keeps the order in which its wait began."""
+        self._reached = False
+        self.agenda.at(time, self._reach)
+        while not self._reached:
+            self.agenda.step()
+
+    def _reach(self, _: None) -> None:
+        self._reached = True
+
+    def _is_over(self) -> bool:
+        """Batsim's end-of-simulation rule (4.2.1)."""
+        return not (
+            self.jobs.alive
+            or self._open_sources
+            or self._open_event_sources
+            or self.pending_calls
+            or self.registering
+        )
+
+    def _deadlock(self) -> str:
+        waiting = [id_ for id_, entry in self.jobs.alive.items()]
+        if waiting:
+            some = ", ".join(waiting[:3]) + (", ..." if len(waiting) > 3 else "")
+            what = (
+                f"{len(waiting)} jobs are not over ({some}) and the scheduler neither starts nor rejects them"
+            )
+        elif self.registering:
+            what = "the scheduler never said registration_finished"
+        else:
+            what = "jobs wait for jobs that will never end"
+        return f"deadlock at tick {self.agenda.now}: nothing will happen any more, but {what}"
+
+    # ------------------------------------------------------------------ what happens
+
+    def submit(self, home: Home, job: Job, *, dynamic: bool) -> Entry:
+        """A job enters the queue now; the scheduler is told unless it registered the job itself and did not
+        ask to be told."""
+        now = self.agenda.now
+        id_ = f"{home.id}!{job.id}"
+        entry = Entry(id_, home, job)
+        self.jobs.add(entry)
+        self.write(
+            r.Submitted(
+                now,
+                id_,
+                job.profile,
+                job.submit,
+                job.res,
+                -1 if job.walltime is None else job.walltime,
+                job.user,
+                job.queue,
+                dynamic,
+            )
+        )
+        if not dynamic or self.config.acknowledge_dynamic_jobs:
+            raw = job.raw.copy()
+            raw["id"] = id_
+            self.outbox.append(m.JobSubmitted(now, id_, raw, self._forwarded(home, job)))
+        return entry
+
+    def _forwarded(self, home: Home, job: Job) -> m.Json | None:
+        if not self.forward_profiles:
+            return None
+        profile = job.behaviour or home.profile(job.profile)
+        return None if profile is None else dict(profile.raw)
+
+    def start(self, entry: Entry, run: Run) -> None:
+        """A job that passed the gate occupies its hosts."""
+        entry.run = run
+        self.park.occupy(entry.alloc)
+        self.write(r.Started(self.agenda.now, entry.id, entry.alloc))
+        self.execution.start(run)
+
+    def _run_over(self, run: Run, code: int) -> None:
+        """A job ended by itself."""
+        state = _STATE_OF_CODE.get(code, m.COMPLETED_FAILED)
+        self.end(run.owner, state, code)
+
+    def end(self, entry: Entry, state: m.JobState, code: int) -> None:
+        """A started job leaves its hosts, however it ended."""
+        now = self.agenda.now
+        self.park.leave(entry.alloc)
+        self.write(r.Ended(now, entry.id, state, code))
+        self.outbox.append(m.JobCompleted(now, entry.id, state, code, entry.alloc))
+        entry.run = None
+        self.forget(entry)
+
+    def forget(self, entry: Entry) -> None:
+        """A job is over: only its name stays, and followers may be submitted."""
+        self.jobs.end(entry)
+        home = entry.home
+        if self.config.dynamic_jobs and not self.config.profile_reuse:
+            home.dropped.add(entry.job.profile)
+        source = self._sources.get(home.id)
+        if source is not None:
+            source.job_over(entry.job.id)
+
+    def _workload_exhausted(self) -> None:
+        self._open_sources -= 1
+        if not self._open_sources:
+            self._notices.append(m.Notify(self.agenda.now, "no_more_static_job_to_submit"))
+
+    def _events_exhausted(self) -> None:
+        self._open_event_sources -= 1
+        if not self._open_event_sources:
+            self._notices.append(m.Notify(self.agenda.now, "no_more_external_event_to_occur"))
+
+    def _external(self, event: ExternalEvent) -> None:
+        now = self.agenda.now
+        if not event.hosts:
+            self.outbox.append(m.Notify(now, event.kind, content=dict(event.raw)))
+            return
+        available = event.kind != UNAVAILABLE
+        reason = self.park.why_not_change(event.hosts, available)
+        if reason is not None:
+            raise InputError(reason, source=event.source, line=event.line, path="resources")
+        self.park.change(event.hosts, available)
+        self.write(r.HostsChanged(now, event.hosts, available))
+        self.outbox.append(m.Notify(now, f"event_{event.kind}", event.hosts))
+
+    def _names(self) -> tuple[str, ...]:
+        return tuple(host.name for host in self.platform.hosts)
+
+    def check(self) -> None:
+        """Recompute what is redundant and compare; for tests."""
+        self.park.check()
+        busy = [entry.alloc for entry in self.jobs.alive.values() if entry.run is not None]
+        if not self.config.compute_sharing:
+            hosts = [
+                h for alloc in busy for a, b in alloc for h in range(a, b + 1) if h < self.park.nb_compute
+            ]
+            assert len(hosts) == len(set(hosts)), "two exclusive jobs share a host"
+
+
+def run(simulator: Simulator, ask: Callable[[m.Message], m.Message]) -> None:
+    """Drive *simulator* with ``ask`` to its end; the closing marker is always written.
+
+    Raises:
+        BatpyError: after the marker was written with the reason.
+    """
+    try:
+        request: m.Message | None = simulator.begin()
+        while request is not None:
+            request = simulator.handle(ask(request))
+    except BatpyError as why:
+        outcome = "peer_lost" if why.exit_code == 3 else "refused"
+        simulator.finish(outcome, str(why))
+        raise
+    except KeyboardInterrupt:
+        simulator.finish("interrupted")
+        raise

@@ -1,0 +1,252 @@
+"""Applies decisions: each one is checked by the gate, then changes the simulation, or is refused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from batpy.base.errors import InputError, RemoteProtocolError
+from batpy.models.execution import Run
+from batpy.protocol import messages as m
+from batpy.protocol import records as r
+from batpy.protocol.vocabulary import NAME_OF
+from batpy.simulator.gate import Reason, energy_is_off
+from batpy.simulator.jobs import RUNNING, Home
+from batpy.workloads.job_object import parse_job
+from batpy.workloads.profile import Parallel, Smpi, UsageTrace, parse_profile
+
+if TYPE_CHECKING:
+    from batpy.simulator.core import Simulator
+
+
+class Decisions:
+    """One method per kind of decision; each returns the rule that was broken, or None."""
+
+    def __init__(self, simulator: Simulator) -> None:
+        self._sim = simulator
+        self._appliers: dict[type[m.Event], Callable[[Any], Reason]] = {
+            m.ExecuteJob: self._execute,
+            m.RejectJob: self._reject,
+            m.KillJob: self._kill,
+            m.CallMeLater: self._call,
+            m.RegisterJob: self._register_job,
+            m.RegisterProfile: self._register_profile,
+            m.SetJobMetadata: self._metadata,
+            m.ChangeJobState: self._relabel,
+            m.ToJobMsg: self._to_job,
+            m.Notify: self._notify,
+            m.Query: self._query,
+            m.SetResourceState: self._pstate,
+            m.Answer: self._answer,
+            m.Hello: self._hello,
+        }
+        self._first = False
+
+    def apply(self, index: int, decision: m.Event) -> None:
+        """Apply one decision of a reply.
+
+        Raises:
+            RemoteProtocolError: in strict mode, if it is refused.
+        """
+        self._first = index == 0 and self._sim.replies == 1
+        applier = self._appliers.get(type(decision))
+        if applier is None:
+            reason: Reason = "a simulator does not take this; it belongs between a broker and its tenants"
+        else:
+            reason = applier(decision)
+        if reason is not None:
+            self._refuse(index, decision, reason)
+
+    def _refuse(self, index: int, decision: m.Event, reason: str) -> None:
+        sim = self._sim
+        name, job = NAME_OF[type(decision)], getattr(decision, "job_id", "")
+        sim.write(r.Refused(sim.now, index, name, job, reason))
+        if sim.config.strict:
+            raise RemoteProtocolError(f"events[{index}] {name}: {reason}")
+        if "refusals" in sim.wants:
+            sim.outbox.append(m.DecisionRefused(sim.now, name, reason, job or None))
+
+    # ------------------------------------------------------------------ jobs
+
+    def _execute(self, decision: m.ExecuteJob) -> Reason:
+        sim = self._sim
+        entry = sim.gate.waiting_job(decision.job_id)
+        if isinstance(entry, str):
+            return entry
+        tree = sim.gate.profile_of(entry)
+        if isinstance(tree, str):
+            return tree
+        reason = sim.gate.execute(decision, entry, tree)
+        if reason is not None:
+            return reason
+        entry.phase = RUNNING
+        entry.alloc = decision.alloc
+        walltime = entry.job.walltime
+        deadline = None if walltime is None else sim.agenda.now + walltime
+        sim.start(entry, Run(entry, tree, deadline))
+        return None
+
+    def _reject(self, decision: m.RejectJob) -> Reason:
+        sim = self._sim
+        entry = sim.gate.waiting_job(decision.job_id)
+        if isinstance(entry, str):
+            return entry
+        sim.write(r.Rejected(sim.now, entry.id))
+        sim.forget(entry)
+        return None
+
+    def _kill(self, decision: m.KillJob) -> Reason:
+        sim = self._sim
+        # A job that ends at this very instant has ended by itself: completion wins (Batsim 4.2.1).
+        sim.agenda.finish_instant()
+        reason = sim.gate.kill(decision)
+        if reason is not None:
+            return reason
+        jobs = sim.jobs
+        named = [id_ for id_ in dict.fromkeys(decision.job_ids) if id_ not in jobs.killed]
+        victims = [jobs.alive[id_] for id_ in named if id_ in jobs.alive]
+        progress: dict[str, m.Json] = {}
+        codes: list[int] = []
+        for entry in victims:
+            assert entry.run is not None
+            progress[entry.id], code = sim.execution.stop(entry.run)
+            codes.append(code)
+            jobs.killed.add(entry.id)
+        if victims:
+            sim.write(r.KillAsked(sim.now, tuple(entry.id for entry in victims), progress))
+        for entry, code in zip(victims, codes, strict=True):
+            sim.end(entry, "COMPLETED_KILLED", code)
+        self._acknowledge_kill(named, progress)
+        return None
+
+    def _acknowledge_kill(self, named: list[str], progress: dict[str, m.Json]) -> None:
+        sim = self._sim
+        if sim.config.split_kill_ack:
+            named = list(progress)
+        if named:
+            sim.outbox.append(m.JobKilled(sim.now, named, progress))
+
+    def _metadata(self, decision: m.SetJobMetadata) -> Reason:
+        reason = self._sim.gate.metadata(decision)
+        if reason is None:
+            self._sim.write(r.Annotated(self._sim.now, decision.job_id, decision.metadata))
+        return reason
+
+    def _relabel(self, decision: m.ChangeJobState) -> Reason:
+        sim = self._sim
+        entry = sim.gate.relabel(decision)
+        if isinstance(entry, str):
+            return entry
+        sim.write(r.Relabelled(sim.now, entry.id, decision.job_state))
+        entry.phase = decision.job_state
+        if decision.job_state != RUNNING:
+            sim.forget(entry)
+        return None
+
+    def _to_job(self, decision: m.ToJobMsg) -> Reason:
+        entry = self._sim.jobs.alive.get(decision.job_id)
+        if entry is None:
+            over = decision.job_id in self._sim.jobs.ended
+            return f"job {decision.job_id} {'is already over' if over else 'was not submitted'}"
+        entry.inbox.append(decision.msg)
+        return None
+
+    # ------------------------------------------------------------------ dynamic registration
+
+    def _closed(self) -> Reason:
+        if not self._sim.config.dynamic_jobs:
+            return "dynamic registration is off; it needs dynamic_jobs (--enable-dynamic-jobs)"
+        if not self._sim.registering:
+            return "registration was declared finished; NOTIFY continue_registration opens it again"
+        return None
+
+    def _register_profile(self, decision: m.RegisterProfile) -> Reason:
+        sim = self._sim
+        home = sim.homes.get(decision.workload_name)
+        reason = self._closed() or sim.gate.register_profile(decision, home)
+        if reason is not None:
+            return reason
+        try:
+            profile = parse_profile(decision.profile_name, decision.profile, path="data.profile")
+        except InputError as why:
+            return str(why)
+        if isinstance(profile, (Smpi, UsageTrace)):
+            return "profiles that replay trace files cannot be registered by a scheduler"
+        if home is None:
+            home = sim.homes[decision.workload_name] = Home(decision.workload_name, None)
+        home.add_profile(profile)
+        return None
+
+    def _register_job(self, decision: m.RegisterJob) -> Reason:
+        sim = self._sim
+        workload, _, name = decision.job_id.partition("!")
+        home = sim.homes.get(workload)
+        reason = self._closed() or sim.gate.register_job(decision, home)
+        if reason is not None:
+            return reason
+        assert home is not None
+        try:
+            job = parse_job(
+                decision.job,
+                workload=workload,
+                ticks_per_second=sim.config.ticks_per_second,
+                path="data.job",
+            )
+        except InputError as why:
+            return str(why)
+        if job.id != name:
+            return f"data.job.id {job.id!r} is not the job {decision.job_id}"
+        profile = home.profile(job.profile)
+        if profile is None:
+            return f"profile {job.profile!r} of workload {workload} is not known"
+        if job.profile in home.dropped:
+            return f"profile {job.profile!r} went with the jobs that used it; profile_reuse keeps profiles"
+        if isinstance(profile, Parallel) and len(profile.cpu) != job.res:
+            return f"profile {job.profile!r} is for {len(profile.cpu)} hosts, the job asks for {job.res}"
+        sim.jobs_total += 1
+        sim.submit(home, job, dynamic=True)
+        return None
+
+    def _notify(self, decision: m.Notify) -> Reason:
+        word = decision.type
+        if word not in ("registration_finished", "continue_registration"):
+            return (
+                f"type {word!r} is not known; a scheduler says registration_finished or continue_registration"
+            )
+        if self._sim.config.dynamic_jobs:
+            self._sim.registering = word == "continue_registration"
+        return None
+
+    # ------------------------------------------------------------------ the rest
+
+    def _call(self, decision: m.CallMeLater) -> Reason:
+        sim = self._sim
+        reason = sim.gate.call(decision, sim.now)
+        if reason is None:
+            sim.pending_calls += 1
+            sim.agenda.at(decision.at, self._called)
+        return reason
+
+    def _called(self, _: None) -> None:
+        self._sim.pending_calls -= 1
+        self._sim.outbox.append(m.RequestedCall(self._sim.now))
+
+    def _query(self, decision: m.Query) -> Reason:
+        unknown = [name for name in decision.requests if name != "consumed_energy"]
+        if unknown or not decision.requests:
+            return f"requests must hold exactly consumed_energy, got {sorted(decision.requests)}"
+        return energy_is_off("QUERY consumed_energy")
+
+    def _pstate(self, _: m.SetResourceState) -> Reason:
+        return energy_is_off("SET_RESOURCE_STATE")
+
+    def _answer(self, decision: m.Answer) -> Reason:
+        if decision.estimate_waiting_time is None:
+            return "the simulator asked no such question"
+        return None
+
+    def _hello(self, decision: m.Hello) -> Reason:
+        if not self._first:
+            return "HELLO must be the first decision of the first reply"
+        self._sim.wants |= set(decision.wants)
+        return None

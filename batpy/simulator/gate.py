@@ -1,0 +1,164 @@
+"""The gate: every decision is checked against the truth before anything changes.
+
+Each check returns the rule that is broken, as one line, or None. A refusal is a value; what it means (the
+run stops, or the scheduler is told) is the simulator's business. Rules: Batsim 4.2.1's, and where Batsim
+aborts on a harmless race (a kill of a job that just ended), its documentation's intent.
+"""
+
+from __future__ import annotations
+
+from batpy.models.execution import Execution, Tree, leaves, resolve
+from batpy.protocol import hostset
+from batpy.protocol import messages as m
+from batpy.simulator.jobs import RUNNING, SUBMITTED, Entry, Home, JobTable
+from batpy.simulator.park import Park
+from batpy.workloads.profile import Profile
+
+Reason = str | None
+
+_RELABEL = {
+    SUBMITTED: {"RUNNING", "REJECTED"},
+    RUNNING: {
+        "COMPLETED_SUCCESSFULLY",
+        "COMPLETED_FAILED",
+        "COMPLETED_WALLTIME_REACHED",
+        "COMPLETED_KILLED",
+    },
+}
+
+
+class Gate:
+    """Checks decisions; owns nothing."""
+
+    def __init__(self, jobs: JobTable, park: Park, execution: Execution) -> None:
+        self._jobs = jobs
+        self._park = park
+        self._execution = execution
+
+    def waiting_job(self, id_: str) -> Entry | str:
+        """The submitted, not started job of this id, or the rule that is broken."""
+        entry = self._jobs.alive.get(id_)
+        if entry is None:
+            return f"job {id_} is already over" if id_ in self._jobs.ended else f"job {id_} was not submitted"
+        if entry.phase != SUBMITTED:
+            return f"job {id_} is already running"
+        return entry
+
+    def execute(self, decision: m.ExecuteJob, entry: Entry, tree: Tree) -> Reason:
+        """May this job start on these hosts, now?"""
+        alloc = decision.alloc
+        if not alloc:
+            return "alloc is empty; a job needs at least one host"
+        reason = self._park.why_not(alloc)
+        if reason is not None:
+            return reason
+        if decision.additional_io_job is not None:
+            return "additional_io_job needs the network model, which this version does not have"
+        return self._size(decision, entry, tree, hostset.size(alloc))
+
+    def _size(self, decision: m.ExecuteJob, entry: Entry, tree: Tree, hosts: int) -> Reason:
+        mapping, executors = decision.mapping, hosts
+        if mapping is not None:
+            executors = len(mapping)
+            for number in range(executors):
+                place = mapping.get(str(number))
+                if place is None:
+                    return f"mapping must have exactly the keys 0 to {executors - 1}; {number} is missing"
+                if not 0 <= place < hosts:
+                    allowed = f"it must be a position from 0 to {hosts - 1}"
+                    return f"mapping of executor {number} is {place}; {allowed}"
+        if not tree.any_size and executors != entry.job.res:
+            what = "executors are mapped" if mapping is not None else "hosts are given"
+            return f"job {entry.id} asked for {entry.job.res} hosts, {executors} {what}"
+        return None
+
+    def profile_of(self, entry: Entry) -> Tree | str:
+        """The job's profile, resolved, or the rule that is broken."""
+        job, home = entry.job, entry.home
+        behaviour = job.behaviour
+        if behaviour is not None:
+            # A profile that travels with its job is forgotten with it.
+            return self._resolved(behaviour, home, {})
+        known = home.runnable.get(job.profile)
+        if known is not None:
+            return known
+        profile = home.profile(job.profile)
+        if profile is None:
+            return f"profile {job.profile!r} of job {entry.id} is not known"
+        tree = self._resolved(profile, home, home.trees)
+        if isinstance(tree, Tree):
+            home.runnable[job.profile] = tree
+        return tree
+
+    def _resolved(self, profile: Profile, home: Home, cache: dict[str, Tree]) -> Tree | str:
+        tree = resolve(profile, home.profile, cache)
+        if isinstance(tree, Tree):
+            for leaf in leaves(tree):
+                if not self._execution.supports(leaf):
+                    kind = leaf.raw.get("type")
+                    return f"profile {leaf.name!r} is of type {kind!r}, which this version cannot run"
+        return tree
+
+    def kill(self, decision: m.KillJob) -> Reason:
+        """May these jobs be killed? Jobs already over may."""
+        if not decision.job_ids:
+            return "job_ids is empty"
+        for id_ in decision.job_ids:
+            entry = self._jobs.alive.get(id_)
+            if entry is None:
+                if id_ not in self._jobs.ended:
+                    return f"job {id_} was not submitted"
+            elif entry.run is None:
+                return f"job {id_} is not running"
+        return None
+
+    def call(self, decision: m.CallMeLater, now: int) -> Reason:
+        """Is the wanted date in the future?"""
+        if decision.at <= now:
+            return f"the wanted date (tick {decision.at}) is not after the present one (tick {now})"
+        return None
+
+    def register_profile(self, decision: m.RegisterProfile, home: Home | None) -> Reason:
+        """Is the name new?"""
+        name = decision.profile_name
+        if not decision.workload_name or "!" in decision.workload_name:
+            return f"workload_name {decision.workload_name!r} must be a text without '!'"
+        if home is not None and home.is_taken(name):
+            return f"profile {name!r} of workload {home.id} already exists"
+        return None
+
+    def register_job(self, decision: m.RegisterJob, home: Home | None) -> Reason:
+        """Is the id well formed and new, and does its workload exist?"""
+        workload, mark, name = decision.job_id.partition("!")
+        if not mark or not name or "!" in name:
+            return f"job_id {decision.job_id!r} is not WORKLOAD!NAME"
+        if home is None:
+            return f"workload {workload!r} does not exist; REGISTER_PROFILE creates it"
+        if self._jobs.is_known(decision.job_id) or home.has_static_job(name):
+            return f"job {decision.job_id} already exists"
+        return None
+
+    def relabel(self, decision: m.ChangeJobState) -> Entry | str:
+        """The job whose state may be changed like this, or the rule that is broken."""
+        entry = self._jobs.alive.get(decision.job_id)
+        if entry is None:
+            over = decision.job_id in self._jobs.ended
+            return f"job {decision.job_id} {'is already over' if over else 'was not submitted'}"
+        if entry.run is not None:
+            return f"job {entry.id} runs on hosts; only KILL_JOB ends it"
+        if decision.job_state not in _RELABEL[entry.phase]:
+            return f"job {entry.id} cannot go from {entry.phase} to {decision.job_state}"
+        return entry
+
+    def metadata(self, decision: m.SetJobMetadata) -> Reason:
+        """Does the job exist, and can the text stand in a table?"""
+        if '"' in decision.metadata or "\n" in decision.metadata or "\r" in decision.metadata:
+            return "metadata must not contain a double quote or a line break"
+        if not self._jobs.is_known(decision.job_id):
+            return f"job {decision.job_id} was not submitted"
+        return None
+
+
+def energy_is_off(what: str) -> str:
+    """The refusal of everything that needs an energy model."""
+    return f"{what} needs energy to be simulated, which this version does not do"

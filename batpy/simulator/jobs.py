@@ -1,0 +1,100 @@
+"""Jobs the simulation knows: alive ones in full, ended ones by name only."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from batpy.models.execution import Run, Tree
+from batpy.protocol.hostset import EMPTY, HostSet
+from batpy.workloads.job import Job, Workload
+from batpy.workloads.profile import Profile
+
+SUBMITTED = "SUBMITTED"
+RUNNING = "RUNNING"
+
+
+class Entry:
+    """One job that was submitted and is not over.
+
+    Attributes:
+        id: full id, ``workload!name``.
+        home: the workload it belongs to.
+        run: its execution, while it occupies hosts.
+        inbox: texts sent with TO_JOB_MSG and not yet read.
+    """
+
+    __slots__ = ("alloc", "home", "id", "inbox", "job", "phase", "run")
+
+    def __init__(self, id_: str, home: Home, job: Job) -> None:
+        self.id = id_
+        self.home = home
+        self.job = job
+        self.phase = SUBMITTED
+        self.alloc: HostSet = EMPTY
+        self.run: Run | None = None
+        self.inbox: list[str] = []
+
+
+class Home:
+    """Profiles and names of one workload, static or dynamic.
+
+    Attributes:
+        static: the workload read at the start, or None for one that a scheduler created.
+        trees: resolved profiles by name; ``runnable``: those whose every leaf has a model.
+        dropped: profiles whose jobs ended and that no new job may name (Batsim without profile reuse).
+    """
+
+    def __init__(self, id_: str, static: Workload | None) -> None:
+        self.id = id_
+        self.static = static
+        self._registered: dict[str, Profile] = {}
+        self._of_static: Mapping[str, Profile] = static.profiles if static is not None else {}
+        self._taken: frozenset[str] = frozenset(getattr(static, "taken_names", ()))
+        self.trees: dict[str, Tree] = {}
+        self.runnable: dict[str, Tree] = {}
+        self.dropped: set[str] = set()
+        self._static_names: frozenset[str] | None = None
+
+    def profile(self, name: str) -> Profile | None:
+        """The profile of this name, or None."""
+        return self._registered.get(name) or self._of_static.get(name)
+
+    def is_taken(self, name: str) -> bool:
+        """True if a profile of this name ever existed here."""
+        return name in self._registered or name in self._of_static or name in self._taken
+
+    def add_profile(self, profile: Profile) -> None:
+        """Register a new profile."""
+        self._registered[profile.name] = profile
+
+    def has_static_job(self, name: str) -> bool:
+        """True if the workload's file holds a job of this name, submitted or not."""
+        if self.static is None:
+            return False
+        if self._static_names is None:
+            self._static_names = frozenset(job.id for job in self.static.jobs())
+        return name in self._static_names
+
+
+class JobTable:
+    """Every job that is alive, and the names of those that are not."""
+
+    def __init__(self) -> None:
+        self.alive: dict[str, Entry] = {}
+        self.ended: set[str] = set()
+        self.killed: set[str] = set()
+        self.submitted = 0
+
+    def add(self, entry: Entry) -> None:
+        """A job enters the queue."""
+        self.alive[entry.id] = entry
+        self.submitted += 1
+
+    def end(self, entry: Entry) -> None:
+        """A job is over; only its name stays."""
+        del self.alive[entry.id]
+        self.ended.add(entry.id)
+
+    def is_known(self, id_: str) -> bool:
+        """True if the job was ever submitted."""
+        return id_ in self.alive or id_ in self.ended
