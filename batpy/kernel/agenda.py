@@ -20,38 +20,41 @@ class Agenda:
 
     Cancelling is the caller's business: an action looks at its subject when it is due and does nothing if
     the wait is over (a heap cannot remove from its middle cheaply).
+
+    Attributes:
+        now: the clock.
+        heap: the entries, as ``heapq`` keeps them; to be looked at, never changed.
     """
 
-    __slots__ = ("_heap", "_serial", "now")
+    __slots__ = ("_serial", "heap", "now")
 
     def __init__(self) -> None:
         self.now = 0
-        self._heap: list[Entry] = []
+        self.heap: list[Entry] = []
         self._serial = 0
 
     def __len__(self) -> int:
-        return len(self._heap)
+        return len(self.heap)
 
     def at(self, time: int, action: Action, subject: Any = None) -> None:
         """Have ``action(subject)`` called at tick *time*, which must not lie in the past."""
         if time < self.now:
             raise AssertionError(f"cannot plan for tick {time}, it is already {self.now}")
         self._serial += 1
-        heapq.heappush(self._heap, (time, self._serial, action, subject))
+        heapq.heappush(self.heap, (time, self._serial, action, subject))
 
     def peek(self) -> int | None:
         """Tick of the next action, or None when nothing is planned."""
-        return self._heap[0][0] if self._heap else None
+        return self.heap[0][0] if self.heap else None
 
     def step(self) -> None:
         """Move the clock to the next action and perform it."""
-        time, _, action, subject = heapq.heappop(self._heap)
-        self.now = time
+        self.now, _, action, subject = heapq.heappop(self.heap)
         action(subject)
 
     def finish_instant(self) -> None:
         """Perform every action of the present tick, those added meanwhile included."""
-        heap, now = self._heap, self.now
+        heap, now = self.heap, self.now
         pop = heapq.heappop
         while heap and heap[0][0] == now:
             _, _, action, subject = pop(heap)
@@ -59,6 +62,6 @@ class Agenda:
 
     def advance_to(self, time: int) -> None:
         """Move the clock to *time*; everything before it must already have happened."""
-        if time < self.now or (self._heap and self._heap[0][0] < time):
+        if time < self.now or (self.heap and self.heap[0][0] < time):
             raise AssertionError(f"cannot jump from tick {self.now} to {time}")
         self.now = time

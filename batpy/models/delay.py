@@ -19,6 +19,7 @@ class DelayModel:
     def __init__(self, execution: Execution, ticks_per_second: int) -> None:
         self._execution = execution
         self._agenda = execution.agenda
+        self._at = execution.agenda.at
         self._scale = ticks_per_second
 
     def start(self, run: Run) -> None:
@@ -36,10 +37,10 @@ class DelayModel:
         deadline = run.deadline
         # Rounded up to the deadline itself, a delay is in time only if its exact end comes before it.
         if deadline is not None and (end > deadline or (end == deadline and over > -NOISE * max(1, length))):
-            self._agenda.at(deadline, self._walltime, run)
+            self._at(deadline, self._walltime, run)
             return
         run.state = over
-        self._agenda.at(end, self._done, run)
+        self._at(end, self._done, run)
 
     def stop(self, run: Run) -> None:
         """Nothing is held; the pending action finds ``run.over``."""

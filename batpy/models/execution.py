@@ -148,7 +148,8 @@ class Execution:
     def leaf_over(self, run: Run, outcome: int) -> None:
         """Called by a leaf model, from an action of the agenda: the running leaf ended."""
         if not run.frames or outcome == WALLTIME_REACHED:
-            self._end(run, outcome if outcome else run.tree.profile.ret)
+            run.over = True
+            self._on_end(run, outcome or run.tree.profile.ret)
             return
         code = outcome or run.tree.profile.ret
         while run.frames:
@@ -162,7 +163,8 @@ class Execution:
                 return
             run.frames.pop()
             code = frame.tree.profile.ret
-        self._end(run, code)
+        run.over = True
+        self._on_end(run, code)
 
     def _descend(self, run: Run, tree: Tree) -> None:
         while tree.parts:
@@ -171,10 +173,6 @@ class Execution:
         run.tree = tree
         run.since = self.agenda.now
         self._models[type(tree.profile)].start(run)
-
-    def _end(self, run: Run, code: int) -> None:
-        run.over = True
-        self._on_end(run, code)
 
 
 def resolve(profile: Profile, lookup: Callable[[str], Profile | None], cache: dict[str, Tree]) -> Tree | str:

@@ -21,6 +21,9 @@ class JobSource:
         workload: its jobs are read as they are needed.
         submit: called with each job at its date.
         exhausted: called once, after the last job was submitted.
+
+    Attributes:
+        has_followers: some jobs wait for others; ``job_over`` must then be called.
     """
 
     def __init__(
@@ -40,6 +43,7 @@ class JobSource:
         self._followers: dict[str, list[tuple[Job, int]]] = {}
         self._jobs: Iterator[Job] = iter(workload.jobs())
         self._preceding = preceding
+        self.has_followers = bool(preceding)
         self._waiting = 0
         if preceding:
             for job in workload.jobs():
@@ -62,6 +66,8 @@ class JobSource:
             self._agenda.at(self._agenda.now + think, self._follow, job)
 
     def _read(self) -> Job | None:
+        if not self._preceding:
+            return next(self._jobs, None)
         for job in self._jobs:
             if job.id not in self._preceding:
                 return job

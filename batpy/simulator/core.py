@@ -3,12 +3,13 @@
 ``begin()`` gives the first request; ``handle(reply)`` applies a reply and gives the next request, or None
 when the simulation is over. One step and its order are those of Batsim 4.2.1: all events of an instant in
 one message, in the order in which the waits for them began; a reply's decisions in list order, each at its
-own date; the scheduler is asked again no earlier than its reply's ``now``. Knows no socket, file or wall clock.
+own date; the scheduler is asked again no earlier than its reply's ``now``. Knows no socket, file or clock.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from batpy._version import __version__
 from batpy.base.errors import BatpyError, InputError, RemoteProtocolError
@@ -78,6 +79,7 @@ class Simulator:
         self.pending_calls = 0
         self.registering = config.dynamic_jobs
         self.wants = frozenset(config.wants)
+        self._drops_profiles = config.dynamic_jobs and not config.profile_reuse
         self.forward_profiles = config.forward_profiles or any(w.streamed for w in workloads)
         self.jobs_total = sum(len(w) for w in workloads)
         self._decisions = Decisions(self)
@@ -93,17 +95,21 @@ class Simulator:
         self._finished = False
         self._reached = True
         self._asked_at = 0
+        self._waits_to_consult = bool(config.latency or config.time_step)
         self.replies = 0
 
     def _source(self, workload: Workload) -> JobSource:
         home = self.homes[workload.id]
-
-        def submit(job: Job) -> None:
-            self.submit(home, job, dynamic=False)
-
-        return JobSource(
-            workload, self.agenda, submit, self._workload_exhausted, self.config.ticks_per_second
+        source = JobSource(
+            workload,
+            self.agenda,
+            partial(self.submit, home),
+            self._workload_exhausted,
+            self.config.ticks_per_second,
         )
+        if source.has_followers:
+            home.on_over = source.job_over
+        return source
 
     @property
     def now(self) -> int:
@@ -159,17 +165,18 @@ class Simulator:
                 f"the reply's now (tick {reply.now}) is before the request's (tick {self._asked_at})"
             )
         self.replies += 1
-        latency = self.config.latency
+        apply, latency = self._decisions.apply, self.config.latency
         for index, decision in enumerate(decisions):
-            if decision.timestamp > reply.now:
+            due = decision.timestamp
+            if due > reply.now:
                 raise RemoteProtocolError(
-                    f"events[{index}]: timestamp (tick {decision.timestamp}) is after the reply's now "
-                    f"(tick {reply.now})"
+                    f"events[{index}]: timestamp (tick {due}) is after the reply's now (tick {reply.now})"
                 )
-            due = decision.timestamp + latency
+            if latency:
+                due += latency
             if due > agenda.now:
                 self._run_until(due)
-            self._decisions.apply(index, decision)
+            apply(index, decision)
         if reply.now > agenda.now:
             self._run_until(reply.now)
         return self._next_request()
@@ -181,37 +188,41 @@ class Simulator:
             self.write(r.RunEnds(self.agenda.now, outcome, reason))
 
     def _next_request(self) -> m.Message:
-        agenda = self.agenda
+        agenda, heap, alive = self.agenda, self.agenda.heap, self.jobs.alive
+        step = agenda.step
         while True:
-            agenda.finish_instant()
+            now = agenda.now
+            while heap and heap[0][0] == now:
+                step()
             if self.outbox or self._notices:
-                due = self._consult_date()
-                if due > agenda.now:
-                    self._run_until(due)
-                    agenda.finish_instant()
-                return self._message()
-            if self._is_over():
+                break
+            if not alive and self._is_over():
                 self._ending = True
-                self._asked_at = agenda.now
-                return m.Message(agenda.now, [m.SimulationEnds(agenda.now)])
-            if agenda.peek() is None:
+                self._asked_at = now
+                return m.Message(now, [m.SimulationEnds(now)])
+            if not heap:
                 raise RemoteProtocolError(self._deadlock())
-            agenda.step()
-
-    def _message(self) -> m.Message:
-        now = self.agenda.now
+            step()
+        if self._waits_to_consult:
+            now = self._wait_to_consult()
         events = self.outbox
         self.outbox = []
         if self._notices:
-            events.extend(self._notices)
+            events += self._notices
             self._notices = []
         self._asked_at = now
         return m.Message(now, events)
 
-    def _consult_date(self) -> int:
+    def _wait_to_consult(self) -> int:
+        """Let the latency pass, then what is left until a multiple of the time step; the date reached."""
         due = self.agenda.now + self.config.latency
         step = self.config.time_step
-        return due if not step else -(-due // step) * step
+        if step:
+            due = -(-due // step) * step
+        if due > self.agenda.now:
+            self._run_until(due)
+            self.agenda.finish_instant()
+        return due
 
     def _run_until(self, time: int) -> None:
         """Let time pass until *time*; what else happens then keeps the order in which its wait began."""
@@ -248,13 +259,12 @@ class Simulator:
 
     # ------------------------------------------------------------------ what happens
 
-    def submit(self, home: Home, job: Job, *, dynamic: bool) -> Entry:
+    def submit(self, home: Home, job: Job, dynamic: bool = False) -> None:
         """A job enters the queue now; the scheduler is told unless it registered the job itself and did not
         ask to be told."""
         now = self.agenda.now
         id_ = f"{home.id}!{job.id}"
-        entry = Entry(id_, home, job)
-        self.jobs.add(entry)
+        self.jobs.alive[id_] = Entry(id_, home, job)
         self.write(
             r.Submitted(
                 now,
@@ -271,26 +281,13 @@ class Simulator:
         if not dynamic or self.config.acknowledge_dynamic_jobs:
             raw = job.raw.copy()
             raw["id"] = id_
-            self.outbox.append(m.JobSubmitted(now, id_, raw, self._forwarded(home, job)))
-        return entry
-
-    def _forwarded(self, home: Home, job: Job) -> m.Json | None:
-        if not self.forward_profiles:
-            return None
-        profile = job.behaviour or home.profile(job.profile)
-        return None if profile is None else dict(profile.raw)
-
-    def start(self, entry: Entry, run: Run) -> None:
-        """A job that passed the gate occupies its hosts."""
-        entry.run = run
-        self.park.occupy(entry.alloc)
-        self.write(r.Started(self.agenda.now, entry.id, entry.alloc))
-        self.execution.start(run)
+            profile = (job.behaviour or home.profile(job.profile)) if self.forward_profiles else None
+            forwarded = None if profile is None else dict(profile.raw)
+            self.outbox.append(m.JobSubmitted(now, id_, raw, forwarded))
 
     def _run_over(self, run: Run, code: int) -> None:
         """A job ended by itself."""
-        state = _STATE_OF_CODE.get(code, m.COMPLETED_FAILED)
-        self.end(run.owner, state, code)
+        self.end(run.owner, _STATE_OF_CODE.get(code, m.COMPLETED_FAILED), code)
 
     def end(self, entry: Entry, state: m.JobState, code: int) -> None:
         """A started job leaves its hosts, however it ended."""
@@ -302,14 +299,12 @@ class Simulator:
         self.forget(entry)
 
     def forget(self, entry: Entry) -> None:
-        """A job is over: only its name stays, and followers may be submitted."""
+        """A job is over: only its name stays, and jobs that follow it may be submitted."""
         self.jobs.end(entry)
-        home = entry.home
-        if self.config.dynamic_jobs and not self.config.profile_reuse:
-            home.dropped.add(entry.job.profile)
-        source = self._sources.get(home.id)
-        if source is not None:
-            source.job_over(entry.job.id)
+        if self._drops_profiles:
+            entry.home.dropped.add(entry.job.profile)
+        if entry.home.on_over is not None:
+            entry.home.on_over(entry.job.id)
 
     def _workload_exhausted(self) -> None:
         self._open_sources -= 1

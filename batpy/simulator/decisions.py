@@ -40,7 +40,7 @@ class Decisions:
             m.Answer: self._answer,
             m.Hello: self._hello,
         }
-        self._first = False
+        self._index = 0
 
     def apply(self, index: int, decision: m.Event) -> None:
         """Apply one decision of a reply.
@@ -48,7 +48,7 @@ class Decisions:
         Raises:
             RemoteProtocolError: in strict mode, if it is refused.
         """
-        self._first = index == 0 and self._sim.replies == 1
+        self._index = index
         applier = self._appliers.get(type(decision))
         if applier is None:
             reason: Reason = "a simulator does not take this; it belongs between a broker and its tenants"
@@ -79,11 +79,13 @@ class Decisions:
         reason = sim.gate.execute(decision, entry, tree)
         if reason is not None:
             return reason
+        now, alloc, walltime = sim.agenda.now, decision.alloc, entry.job.walltime
         entry.phase = RUNNING
-        entry.alloc = decision.alloc
-        walltime = entry.job.walltime
-        deadline = None if walltime is None else sim.agenda.now + walltime
-        sim.start(entry, Run(entry, tree, deadline))
+        entry.alloc = alloc
+        entry.run = run = Run(entry, tree, None if walltime is None else now + walltime)
+        sim.park.occupy(alloc)
+        sim.write(r.Started(now, entry.id, alloc))
+        sim.execution.start(run)
         return None
 
     def _reject(self, decision: m.RejectJob) -> Reason:
@@ -204,7 +206,7 @@ class Decisions:
         if isinstance(profile, Parallel) and len(profile.cpu) != job.res:
             return f"profile {job.profile!r} is for {len(profile.cpu)} hosts, the job asks for {job.res}"
         sim.jobs_total += 1
-        sim.submit(home, job, dynamic=True)
+        sim.submit(home, job, True)
         return None
 
     def _notify(self, decision: m.Notify) -> Reason:
@@ -246,7 +248,7 @@ class Decisions:
         return None
 
     def _hello(self, decision: m.Hello) -> Reason:
-        if not self._first:
+        if self._index or self._sim.replies != 1:
             return "HELLO must be the first decision of the first reply"
         self._sim.wants |= set(decision.wants)
         return None

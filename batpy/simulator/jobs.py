@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from batpy.models.execution import Run, Tree
 from batpy.protocol.hostset import EMPTY, HostSet
@@ -41,12 +41,14 @@ class Home:
     Attributes:
         static: the workload read at the start, or None for one that a scheduler created.
         trees: resolved profiles by name; ``runnable``: those whose every leaf has a model.
+        on_over: told the name of each job that is over, if some jobs wait for others.
         dropped: profiles whose jobs ended and that no new job may name (Batsim without profile reuse).
     """
 
     def __init__(self, id_: str, static: Workload | None) -> None:
         self.id = id_
         self.static = static
+        self.on_over: Callable[[str], None] | None = None
         self._registered: dict[str, Profile] = {}
         self._of_static: Mapping[str, Profile] = static.profiles if static is not None else {}
         self._taken: frozenset[str] = frozenset(getattr(static, "taken_names", ()))
@@ -83,12 +85,6 @@ class JobTable:
         self.alive: dict[str, Entry] = {}
         self.ended: set[str] = set()
         self.killed: set[str] = set()
-        self.submitted = 0
-
-    def add(self, entry: Entry) -> None:
-        """A job enters the queue."""
-        self.alive[entry.id] = entry
-        self.submitted += 1
 
     def end(self, entry: Entry) -> None:
         """A job is over; only its name stays."""

@@ -22,6 +22,7 @@ class Park:
         self._away = bytearray(self.size)
         self._nb_away = 0
         self._ones = bytes([1]) * self.size
+        self._zeros = bytes(self.size)
         self._shared_from = 0 if compute_sharing else self.nb_compute
         self._shared_to = self.size if storage_sharing else self.nb_compute
         self._may_share = self._shared_from < self._shared_to
@@ -36,11 +37,13 @@ class Park:
             away = [h for a, b in hosts for h in range(a, b + 1) if self._away[h]]
             if away:
                 return f"hosts {hostset.to_text(hostset.from_ids(away))} are unavailable"
+        find = self._occupied.find
         for first, last in hosts:
-            if self._occupied.find(1, first, last + 1) >= 0:
+            if find(1, first, last + 1) >= 0:
                 taken = self._exclusive_and_taken(hosts)
                 if taken:
                     return f"hosts {hostset.to_text(taken)} already run a job and are not shared"
+                break
         return None
 
     def _exclusive_and_taken(self, hosts: HostSet) -> HostSet:
@@ -52,8 +55,9 @@ class Park:
 
     def occupy(self, hosts: HostSet) -> None:
         """Put a job on *hosts*, which ``why_not`` has allowed."""
+        occupied, ones = self._occupied, self._ones
         for first, last in hosts:
-            self._occupied[first : last + 1] = self._ones[first : last + 1]
+            occupied[first : last + 1] = ones[first : last + 1]
         if self._may_share:
             for host in hostset.ids(hosts):
                 self._jobs_on[host] += 1
@@ -61,8 +65,9 @@ class Park:
     def leave(self, hosts: HostSet) -> None:
         """Take a job off *hosts*."""
         if not self._may_share:
+            occupied, zeros = self._occupied, self._zeros
             for first, last in hosts:
-                self._occupied[first : last + 1] = bytes(last + 1 - first)
+                occupied[first : last + 1] = zeros[first : last + 1]
             return
         for host in hostset.ids(hosts):
             self._jobs_on[host] -= 1
