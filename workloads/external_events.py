@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from batpy.base.errors import InputError
 
@@ -17,8 +18,7 @@ UNAVAILABLE = "machine_unavailable"
 _RANK = {AVAILABLE: 0, UNAVAILABLE: 1}
 
 
-@dataclass(frozen=True, slots=True)
-class ExternalEvent:
+class ExternalEvent(msgspec.Struct, frozen=True):
     """One line of an events file.
 
     Attributes:

@@ -8,14 +8,14 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from batpy.base.errors import InputError
 
 
-@dataclass(frozen=True, slots=True)
-class Profile:
+class Profile(msgspec.Struct, frozen=True):
     """Common part of every profile.
 
     Attributes:
@@ -29,47 +29,41 @@ class Profile:
     raw: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Delay(Profile):
+class Delay(Profile, frozen=True):
     """Occupies hosts for ``delay`` seconds (0 is allowed: starts and ends at once)."""
 
     delay: float
 
 
-@dataclass(frozen=True, slots=True)
-class Composed(Profile):
+class Composed(Profile, frozen=True):
     """Runs ``seq`` in order, ``repeat`` times; names are resolved when the job starts."""
 
     seq: tuple[str, ...]
     repeat: int
 
 
-@dataclass(frozen=True, slots=True)
-class Parallel(Profile):
+class Parallel(Profile, frozen=True):
     """One parallel task: flops per executor, and bytes from executor i to j at ``com[i * n + j]``."""
 
     cpu: tuple[float, ...]
     com: tuple[float, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ParallelHomogeneous(Profile):
+class ParallelHomogeneous(Profile, frozen=True):
     """Each executor computes ``cpu`` flops, each ordered pair of executors exchanges ``com`` bytes."""
 
     cpu: float
     com: float
 
 
-@dataclass(frozen=True, slots=True)
-class ParallelHomogeneousTotal(Profile):
+class ParallelHomogeneousTotal(Profile, frozen=True):
     """As above with ``cpu / n`` flops and ``com / n`` bytes for n executors; any allocation size is legal."""
 
     cpu: float
     com: float
 
 
-@dataclass(frozen=True, slots=True)
-class ParallelHomogeneousPfs(Profile):
+class ParallelHomogeneousPfs(Profile, frozen=True):
     """Each executor reads from and writes to one storage host, in bytes."""
 
     bytes_to_read: float
@@ -77,8 +71,7 @@ class ParallelHomogeneousPfs(Profile):
     storage: str
 
 
-@dataclass(frozen=True, slots=True)
-class LegacyPfs(Profile):
+class LegacyPfs(Profile, frozen=True):
     """Batsim 1.x and 2.0 ``msg_par_hg_pfs0`` and ``msg_par_hg_pfs_tiers``: ``size`` bytes per executor."""
 
     size: float
@@ -86,8 +79,7 @@ class LegacyPfs(Profile):
     host: str
 
 
-@dataclass(frozen=True, slots=True)
-class DataStaging(Profile):
+class DataStaging(Profile, frozen=True):
     """One flow of ``nb_bytes`` between two storage hosts."""
 
     nb_bytes: float
@@ -95,30 +87,26 @@ class DataStaging(Profile):
     target: str
 
 
-@dataclass(frozen=True, slots=True)
-class Smpi(Profile):
+class Smpi(Profile, frozen=True):
     """Replay of a time-independent MPI trace."""
 
     trace: str
 
 
-@dataclass(frozen=True, slots=True)
-class UsageTrace(Profile):
+class UsageTrace(Profile, frozen=True):
     """Replay of CPU usage traces, one file a rank."""
 
     trace: str
 
 
-@dataclass(frozen=True, slots=True)
-class Send(Profile):
+class Send(Profile, frozen=True):
     """Sends ``msg`` to the scheduler, then sleeps ``sleeptime`` seconds."""
 
     msg: Mapping[str, Any]
     sleeptime: float
 
 
-@dataclass(frozen=True, slots=True)
-class Recv(Profile):
+class Recv(Profile, frozen=True):
     """Waits for a message of the scheduler and runs another profile depending on it."""
 
     regex: str
@@ -301,8 +289,9 @@ def _recv(name: str, ret: int, fields: _Fields) -> Profile:
         re.compile(regex)
     except re.error as why:
         raise fields.fail("regex", f"not a regular expression: {why}") from None
-    outcomes = [fields.text(key, "") for key in ("success", "failure", "timeout")]
-    return Recv(name, ret, fields.raw, regex, *outcomes, fields.number("polltime", 0.005, above=0))
+    success, failure, timeout = (fields.text(key, "") for key in ("success", "failure", "timeout"))
+    poll = fields.number("polltime", 0.005, above=0)
+    return Recv(name, ret, fields.raw, regex, success, failure, timeout, poll)
 
 
 _BUILDERS = {
