@@ -66,6 +66,9 @@ def is_canonical(hosts: HostSet) -> bool:
 
 def size(hosts: HostSet) -> int:
     """Number of hosts."""
+    if len(hosts) == 1:
+        [(first, last)] = hosts
+        return last - first + 1
     return sum([b - a for a, b in hosts]) + len(hosts)
 
 
