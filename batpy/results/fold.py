@@ -1,0 +1,252 @@
+"""Folds records into the lives of jobs: what the tables and the metrics have in common.
+
+A job that is over is told once to those who watch, then forgotten.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import islice
+from typing import Any
+
+from batpy.base.errors import InputError
+from batpy.protocol.hostset import EMPTY, HostSet
+from batpy.protocol.messages import REJECTED
+from batpy.protocol.records import (
+    Annotated,
+    AnyRecord,
+    Ended,
+    HostsChanged,
+    KillAsked,
+    PstateAsked,
+    Record,
+    Refused,
+    Rejected,
+    Relabelled,
+    RunBegins,
+    RunEnds,
+    Started,
+    Submitted,
+)
+from batpy.results.journal import BUNCH, JournalReader
+from batpy.results.states import HostStates
+
+# Submission, start tick, allocation, how many of its hosts are compute hosts.
+Life = tuple[Submitted, int, HostSet, int]
+# A job that is over: submission, start tick (-1: rejected), end tick, allocation, compute hosts of it, final
+# state, metadata.
+Over = tuple[Submitted, int, int, HostSet, int, str, str]
+# Tick, idle and computing hosts after a start or an end.
+Occupation = tuple[int, int, int]
+WhenBegun = Callable[[RunBegins], None]
+WhenOver = Callable[[list[Over]], None]
+WhenOccupied = Callable[[list[Occupation]], None]
+Handler = Callable[[Any], None]
+
+
+class JobFold:
+    """A sink that keeps the jobs that wait or run, and tells watchers about those that are over.
+
+    Watchers add themselves to ``on_begun`` (the first record), ``on_over`` and ``on_occupied``. The last two
+    are told once a bunch of records, in order: telling one job at a time costs more than the work itself.
+
+    A record that cannot follow the earlier ones raises InputError: it can only come from a damaged journal.
+
+    Attributes:
+        waiting: submission of each job that has not started.
+        running: each job that has started and is not over.
+        metadata: last SET_JOB_METADATA of each job of the two.
+        states: occupation of the compute hosts.
+        begins, ends: first and closing record, None until seen.
+        records: number of records taken.
+        submitted: number of jobs submitted so far.
+        first_submission: submission date of the first job, in ticks.
+        last_end: latest end of a job, in ticks.
+        pstate_requests, pstate_changes: number of SET_RESOURCE_STATE, and of hosts they named.
+    """
+
+    def __init__(self, *, keep_busy_steps: bool = False) -> None:
+        self.waiting: dict[str, Submitted] = {}
+        self.running: dict[str, Life] = {}
+        self.metadata: dict[str, str] = {}
+        self.states = HostStates(0, sharing=False)
+        self.begins: RunBegins | None = None
+        self.ends: RunEnds | None = None
+        self.records = 0
+        self.submitted = 0
+        self.first_submission: int | None = None
+        self.last_end: int | None = None
+        self.pstate_requests = 0
+        self.pstate_changes = 0
+        self.on_begun: list[WhenBegun] = []
+        self.on_over: list[WhenOver] = []
+        self.on_occupied: list[WhenOccupied] = []
+        self._keep_busy_steps = keep_busy_steps
+        self._over: list[Over] = []
+        self._occupied: list[Occupation] = []
+        # Jobs declared over while they still hold their hosts (CHANGE_JOB_STATE on a job that was executed).
+        self._leaving: dict[str, Life] = {}
+        self._handlers: dict[type[Record], Handler] = {RunBegins: self._begun}
+
+    def write(self, record: AnyRecord) -> None:
+        """Take the next record.
+
+        Raises:
+            InputError: the record cannot follow the earlier ones.
+        """
+        self.write_many((record,))
+
+    def write_many(self, records: Sequence[AnyRecord]) -> None:
+        """Take the next records. What came before a record that is refused has been told.
+
+        Raises:
+            InputError: a record cannot follow the earlier ones.
+        """
+        handlers = self._handlers
+        done = 0
+        try:
+            for record in records:
+                handle = handlers.get(type(record))
+                if handle is None:
+                    raise _misplaced(record, "the run has not begun")
+                handle(record)
+                done += 1
+        finally:
+            self.records += done
+            self._tell()
+
+    def _tell(self) -> None:
+        if self._over:
+            for over in self.on_over:
+                over(self._over)
+            self._over.clear()
+        if self._occupied:
+            for occupied in self.on_occupied:
+                occupied(self._occupied)
+            self._occupied.clear()
+
+    def _begun(self, record: RunBegins) -> None:
+        if self.begins is not None:
+            raise _misplaced(record, "the run has already begun")
+        self.begins = record
+        self.states = HostStates(
+            record.nb_compute, sharing=record.compute_sharing, keep_busy_steps=self._keep_busy_steps
+        )
+        self._handlers |= {
+            Submitted: self._submitted,
+            Started: self._started,
+            Ended: self._ended,
+            Rejected: self._rejected,
+            Relabelled: self._relabelled,
+            Annotated: self._annotated,
+            HostsChanged: self._hosts_changed,
+            PstateAsked: self._pstate_asked,
+            KillAsked: _nothing,
+            Refused: _nothing,
+            RunEnds: self._ended_run,
+        }
+        for told in self.on_begun:
+            told(record)
+
+    def _submitted(self, record: Submitted) -> None:
+        job = record.job
+        if job in self.waiting or job in self.running:
+            raise _misplaced(record, f"{job} is already there")
+        self.waiting[job] = record
+        self.submitted += 1
+        if self.first_submission is None:
+            self.first_submission = record.subtime
+
+    def _started(self, record: Started) -> None:
+        job, time, alloc = record.job, record.time, record.alloc
+        submitted = self.waiting.pop(job, None)
+        if submitted is None:
+            raise _misplaced(record, f"{job} does not wait")
+        states = self.states
+        self.running[job] = (submitted, time, alloc, states.start(time, alloc))
+        self._occupied.append((time, states.idle, states.computing))
+
+    def _ended(self, record: Ended) -> None:
+        job, time, states = record.job, record.time, self.states
+        life = self.running.pop(job, None)
+        if life is None:
+            life = self._leaving.pop(job, None)
+            if life is None:
+                raise _misplaced(record, f"{job} does not run")
+            states.end(time, life[2], life[3])
+        else:
+            submitted, start, alloc, size = life
+            states.end(time, alloc, size)
+            self.last_end = time
+            note = self.metadata.pop(job, "") if self.metadata else ""
+            self._over.append((submitted, start, time, alloc, size, record.state, note))
+        self._occupied.append((time, states.idle, states.computing))
+
+    def _rejected(self, record: Rejected | Relabelled) -> None:
+        job = record.job
+        submitted = self.waiting.pop(job, None)
+        if submitted is None:
+            raise _misplaced(record, f"{job} does not wait")
+        self._over.append((submitted, -1, record.time, EMPTY, 0, REJECTED, self.metadata.pop(job, "")))
+
+    def _relabelled(self, record: Relabelled) -> None:
+        """CHANGE_JOB_STATE (Batsim 4.2.1): RUNNING sets the start, COMPLETED_* the end; no host is used."""
+        job, state, time = record.job, record.state, record.time
+        if state == REJECTED:
+            self._rejected(record)
+        elif state == "RUNNING":
+            submitted = self.waiting.pop(job, None)
+            if submitted is None:
+                raise _misplaced(record, f"{job} does not wait")
+            self.running[job] = (submitted, time, EMPTY, 0)
+        elif state.startswith("COMPLETED"):
+            life = self.running.pop(job, None)
+            if life is None:
+                raise _misplaced(record, f"{job} does not run")
+            submitted, start, alloc, size = life
+            if alloc:
+                self._leaving[job] = life
+            self.last_end = time
+            self._over.append((submitted, start, time, alloc, size, state, self.metadata.pop(job, "")))
+
+    def _annotated(self, record: Annotated) -> None:
+        if record.job in self.waiting or record.job in self.running:
+            self.metadata[record.job] = record.metadata
+
+    def _hosts_changed(self, record: HostsChanged) -> None:
+        lives = (*self.running.values(), *self._leaving.values())
+        self.states.change(record.time, record.hosts, record.available, [life[2] for life in lives])
+
+    def _pstate_asked(self, record: PstateAsked) -> None:
+        if not record.done:
+            self.pstate_requests += 1
+            self.pstate_changes += sum(last - first + 1 for first, last in record.hosts)
+
+    def _ended_run(self, record: RunEnds) -> None:
+        self.ends = record
+        self.states.advance(record.time)
+
+
+def _nothing(_record: KillAsked | Refused) -> None:
+    """A kill's effect comes as the end of its jobs; a refused decision has none."""
+
+
+def fold_journal(reader: JournalReader, fold: JobFold) -> None:
+    """Fold a whole journal.
+
+    Raises:
+        InputError: the journal cannot be read, or a record cannot follow the earlier ones; names the record.
+    """
+    records = iter(reader)
+    try:
+        while bunch := list(islice(records, BUNCH)):
+            fold.write_many(bunch)
+    except InputError as error:
+        if error.source is not None:
+            raise
+        raise InputError(error.problem, source=reader.path, path=f"record {fold.records + 1}") from None
+
+
+def _misplaced(record: AnyRecord, why: str) -> InputError:
+    tag = record.__struct_config__.tag
+    return InputError(f"a record {tag!r} at tick {record.time} cannot stand here: {why}")

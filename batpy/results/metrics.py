@@ -1,0 +1,68 @@
+"""Statistics of columns of integers, shared by the summary's whole and its groups.
+
+Sums, medians and percentiles are taken on ticks, exactly; a figure becomes a float in seconds at the end.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from operator import truediv
+
+import msgspec
+
+# Bounded slowdown does not let jobs shorter than this many seconds dominate (Feitelson and Rudolph 1998).
+TAU_SECONDS = 10
+
+
+class Spread(msgspec.Struct, frozen=True):
+    """How a quantity is spread over jobs; every figure is None when there is no job.
+
+    ``p95`` and ``median`` interpolate between closest ranks (type 7 of Hyndman and Fan 1996, numpy's
+    default).
+    """
+
+    mean: float | None
+    median: float | None
+    p95: float | None
+    max: float | None
+
+
+def spread(values: Sequence[int] | Sequence[float], unit: int) -> Spread:
+    """Spread of *values*, each divided by *unit*."""
+    if not values:
+        return Spread(None, None, None, None)
+    ordered = sorted(values)
+    return Spread(
+        # fsum: the plain sum of floats depends on the version of Python.
+        mean=(sum(ordered) if isinstance(ordered[0], int) else math.fsum(ordered)) / len(ordered) / unit,
+        median=_quantile(ordered, 1, 2) / unit,
+        p95=_quantile(ordered, 19, 20) / unit,
+        max=ordered[-1] / unit,
+    )
+
+
+def _quantile(ordered: Sequence[int] | Sequence[float], numerator: int, denominator: int) -> float:
+    rank, rest = divmod(numerator * (len(ordered) - 1), denominator)
+    low = ordered[rank]
+    return low if rest == 0 else low + (ordered[rank + 1] - low) * rest / denominator
+
+
+def slowdowns(turnarounds: Sequence[int], runs: Sequence[int], shortest: float) -> list[float]:
+    """Turnaround over run time; a run time of zero counts as *shortest* ticks, as in ``jobs.csv``."""
+    try:
+        return list(map(truediv, turnarounds, runs))
+    except ZeroDivisionError:
+        return [
+            turnaround / run if run > 0 else (turnaround + shortest) / shortest
+            for turnaround, run in zip(turnarounds, runs, strict=True)
+        ]
+
+
+def bounded_slowdowns(turnarounds: Sequence[int], runs: Sequence[int], tau: int) -> list[float]:
+    """max(1, turnaround / max(run time, tau)), all in ticks (Feitelson and Rudolph 1998)."""
+    out = []
+    for turnaround, run in zip(turnarounds, runs, strict=True):
+        longer = run if run > tau else tau
+        out.append(turnaround / longer if turnaround > longer else 1.0)
+    return out

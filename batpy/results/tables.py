@@ -1,0 +1,234 @@
+"""Batsim's tables: ``jobs.csv``, ``schedule.csv`` and ``machine_states.csv``, columns as in Batsim 4.2.1.
+
+They are made while the run goes on, or from its journal afterwards, with the same bytes. What differs from
+Batsim on purpose: dates are exact decimals (Batsim prints machine states with six significant digits), and a
+run time of zero stays zero in every column but ``stretch``.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TextIO
+
+from batpy.base.errors import InputError
+from batpy.protocol.hostset import to_text
+from batpy.protocol.messages import COMPLETED_SUCCESSFULLY
+from batpy.protocol.records import AnyRecord, RunBegins, Submitted
+from batpy.results.decimals import ToText, fixed_text, shortened
+from batpy.results.fold import JobFold, Occupation, Over, fold_journal
+from batpy.results.journal import JOURNAL, JournalReader
+from batpy.results.schedule import SCHEDULE_HEADER, Totals, schedule_row
+from batpy.results.timing import Timing, read_timing
+
+JOBS = "jobs.csv"
+SCHEDULE = "schedule.csv"
+MACHINE_STATES = "machine_states.csv"
+TABLES = (JOBS, MACHINE_STATES, SCHEDULE)
+
+JOBS_HEADER = (
+    "job_id,workload_name,profile,submission_time,requested_number_of_resources,requested_time,success,"
+    "final_state,starting_time,execution_time,finish_time,waiting_time,turnaround_time,stretch,"
+    "allocated_resources,consumed_energy,metadata\n"
+)
+MACHINE_STATES_HEADER = "time,nb_sleeping,nb_switching_on,nb_switching_off,nb_idle,nb_computing\n"
+
+# Batsim replaces a run time of zero by this many seconds, so that the stretch stays finite.
+SHORTEST_RUN_SECONDS = 1e-5
+NO_WALLTIME = "-1.000000"
+# What Batsim prints without an energy model.
+NO_ENERGY = "-1.000000"
+
+# Texts of durations that are kept, since many jobs have equal ones.
+_TEXTS_KEPT = 4096
+
+
+class TableWriter:
+    """Writes the three tables while records come in. It is a sink.
+
+    Rows of ``jobs.csv`` are written when a job is over or rejected, in that order; rows of
+    ``machine_states.csv`` after each start and each end; ``schedule.csv`` when the writer is closed.
+
+    Args:
+        folder: where the files go; it must exist.
+        fold: what the records are folded into, if somebody else feeds it; then ``write`` is not called.
+
+    Raises:
+        InputError: a file cannot be written, or a record cannot follow the earlier ones.
+    """
+
+    def __init__(self, folder: str | Path, fold: JobFold | None = None) -> None:
+        self._folder = Path(folder)
+        self._fold = fold = fold or JobFold()
+        self._jobs = _RowFile(self._folder / JOBS, JOBS_HEADER)
+        self._machines = _RowFile(self._folder / MACHINE_STATES, MACHINE_STATES_HEADER)
+        self._totals = Totals()
+        self._fixed: ToText = fixed_text(1)
+        self._tiny = SHORTEST_RUN_SECONDS
+        self._texts: dict[int, str] = {}
+        self._closed = False
+        fold.on_begun.append(self._begun)
+        fold.on_over.append(self._over)
+        fold.on_occupied.append(self._occupied)
+
+    def write(self, record: AnyRecord) -> None:
+        """Take the next record."""
+        self._fold.write(record)
+
+    def flush(self) -> None:
+        """Hand all rows so far to the system."""
+        self._jobs.flush()
+        self._machines.flush()
+
+    def close(self, timing: Timing | None = None) -> None:
+        """Finish the tables; harmless when called again.
+
+        Args:
+            timing: the wall-clock columns of ``schedule.csv``; read from ``timing.json`` when left out.
+        """
+        if self._closed:
+            return
+        self._closed = True
+        self._jobs.close()
+        self._machines.close()
+        if self._fold.begins is not None:
+            timing = timing or read_timing(self._folder)
+            schedule = _RowFile(self._folder / SCHEDULE, SCHEDULE_HEADER)
+            schedule.write([schedule_row(self._fold.begins, self._fold, self._totals, timing)])
+            schedule.close()
+
+    def _begun(self, record: RunBegins) -> None:
+        self._fixed = fixed_text(record.ticks_per_second)
+        self._tiny = SHORTEST_RUN_SECONDS * record.ticks_per_second
+
+    def _occupied(self, occupations: list[Occupation]) -> None:
+        fixed, instant, text = self._fixed, -1, ""
+        rows = []
+        for time, idle, computing in occupations:
+            if time != instant:
+                instant, text = time, shortened(fixed(time))
+            rows.append(f"{text},0,0,0,{idle},{computing}\n")
+        self._machines.write(rows)
+
+    def _over(self, jobs: list[Over]) -> None:
+        """One row a job; a single loop on purpose, since this is where the tables' time goes."""
+        fixed, kept, keep, tiny = self._fixed, self._texts, self._keep, self._tiny
+        zero = fixed(0)
+        rows: list[str] = []
+        waits: list[int] = []
+        turnarounds: list[int] = []
+        slowdowns: list[float] = []
+        successes = rejections = 0
+        for job, start, end, alloc, _, state, note in jobs:
+            submission, walltime = job.subtime, job.walltime
+            sent = fixed(submission)
+            limit = kept.get(walltime) or keep(walltime)
+            if note:
+                note = note.replace('"', '""')  # noqa: PLW2901 - a copy fit for the cell
+            if start < 0:
+                rejections += 1
+                rows.append(f'{_names(job)},{sent},{job.res},{limit},0,{state},,,,,,,,,"{note}"\n')
+                continue
+            run, wait = end - start, start - submission
+            ran = kept.get(run) or keep(run)
+            if wait == 0 and run > 0:
+                began, waited, turned, slowed = sent, zero, ran, "1.000000"
+                turnarounds.append(run)
+                slowdowns.append(1.0)
+            else:
+                turnaround = end - submission
+                slowdown = turnaround / run if run > 0 else (turnaround + tiny) / tiny
+                began, waited, turned = fixed(start), fixed(wait), fixed(turnaround)
+                slowed = f"{slowdown:.6f}"
+                waits.append(wait)
+                turnarounds.append(turnaround)
+                slowdowns.append(slowdown)
+            success = 1 if state == COMPLETED_SUCCESSFULLY else 0
+            successes += success
+            rows.append(
+                f"{_names(job)},{sent},{job.res},{limit},{success},{state},{began},{ran},{fixed(end)},"
+                f'{waited},{turned},{slowed},{to_text(alloc)},{NO_ENERGY},"{note}"\n'
+            )
+        self._jobs.write(rows)
+        self._totals.add(waits, turnarounds, slowdowns, successes, rejections)
+
+    def _keep(self, ticks: int) -> str:
+        """Text of a run time or a walltime (-1: none), kept for the next job that has the same."""
+        kept = self._texts
+        if len(kept) >= _TEXTS_KEPT:
+            kept.clear()
+        text = kept[ticks] = self._fixed(ticks) if ticks >= 0 else NO_WALLTIME
+        return text
+
+
+def _names(job: Submitted) -> str:
+    """The first three cells. A full id splits at its first ``!``; a name may hold further ones."""
+    workload, mark, name = job.job.partition("!")
+    if not mark:
+        workload, name = "", workload
+    cells = f"{name},{workload},{job.profile}"
+    if name.isalnum() and job.profile.isalnum() and workload.isalnum():
+        return cells
+    if cells.count(",") != 2 or '"' in cells or not cells.isprintable():
+        return f"{_cell(name)},{_cell(workload)},{_cell(job.profile)}"
+    return cells
+
+
+def _cell(text: str) -> str:
+    """Quote a cell that would otherwise break its row (RFC 4180); Batsim would write it as it is."""
+    if any(mark in text for mark in ',"\n\r'):
+        return '"' + text.replace('"', '""') + '"'
+    return text
+
+
+class _RowFile:
+    """A CSV file with ``\\n`` ends on every system."""
+
+    def __init__(self, path: Path, header: str) -> None:
+        self._path = path
+        try:
+            self._file: TextIO = open(path, "w", encoding="utf-8", newline="\n")  # noqa: SIM115
+        except OSError as error:
+            raise self._unwritable(error) from None
+        self.write([header])
+
+    def write(self, rows: list[str]) -> None:
+        try:
+            self._file.write("".join(rows))
+        except OSError as error:
+            raise self._unwritable(error) from None
+
+    def flush(self) -> None:
+        try:
+            self._file.flush()
+        except OSError as error:
+            raise self._unwritable(error) from None
+
+    def close(self) -> None:
+        try:
+            self._file.close()
+        except OSError as error:
+            raise self._unwritable(error) from None
+
+    def _unwritable(self, error: OSError) -> InputError:
+        return InputError(f"cannot write: {error.strerror or error}", source=str(self._path))
+
+
+def rebuild_tables(folder: str | Path, into: str | Path | None = None) -> None:
+    """Make the tables of a run again from its journal.
+
+    Args:
+        folder: the run's folder, with ``journal.msgpack`` and, for the wall-clock columns, ``timing.json``.
+        into: where the tables go if not beside the journal.
+
+    Raises:
+        InputError: the journal cannot be read, or its records contradict one another.
+    """
+    reader = JournalReader(Path(folder) / JOURNAL)
+    reader.check()
+    timing = read_timing(folder)
+    fold = JobFold()
+    writer = TableWriter(into if into is not None else folder, fold)
+    try:
+        fold_journal(reader, fold)
+    finally:
+        writer.close(timing)
