@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+
+import msgspec
+
+# A slip such as a radical of 0-999999999999 must not fill the memory.
+MAX_HOSTS = 10_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class Host:
+class Host(msgspec.Struct, frozen=True):
     """One machine.
 
     Attributes:
@@ -30,12 +33,11 @@ class Host:
     pstate: int = 0
     memory: int | None = None
     gpus: int = 0
-    properties: Mapping[str, str] = field(default_factory=lambda: {"role": ""})
-    zone_properties: Mapping[str, str] = field(default_factory=dict)
+    properties: Mapping[str, str] = msgspec.field(default_factory=lambda: {"role": ""})
+    zone_properties: Mapping[str, str] = msgspec.field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class Platform:
+class Platform(msgspec.Struct, frozen=True):
     """Hosts in id order: compute hosts first, then storage hosts (Batsim 4.2.1).
 
     Attributes:

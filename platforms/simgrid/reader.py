@@ -1,0 +1,28 @@
+"""The three passes in a row: file, descriptions, numbered hosts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from batpy.platforms.platform import Platform
+from batpy.platforms.simgrid.numbering import Choices, number_hosts
+from batpy.platforms.simgrid.xml_tree import parse_file
+from batpy.platforms.simgrid.zones import ZoneReader
+
+
+def read_simgrid(
+    path: Path, choices: Choices, *, source: str | None = None, notice: Callable[[str], None]
+) -> Platform:
+    """Read the hosts of a SimGrid platform file.
+
+    Args:
+        source: the file as the user named it, for complaints and the journal.
+        notice: told one line about each thing that was ignored or assumed.
+
+    Raises:
+        InputError: with file, line and element.
+    """
+    named = str(path) if source is None else source
+    reader = ZoneReader(named, notice)
+    return number_hosts(reader.platform(parse_file(path, named)), named, choices, notice)
