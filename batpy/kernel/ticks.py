@@ -12,6 +12,6 @@ NOISE = 1e-9
 def round_up(exact: float) -> int:
     """Smallest tick at or after *exact* ticks, with float noise of 1e-9 relative taken off first."""
     nearest = round(exact)
-    if abs(exact - nearest) <= NOISE * max(1.0, abs(exact)):
+    if nearest == exact or abs(exact - nearest) <= NOISE * max(1.0, abs(exact)):
         return nearest
     return math.ceil(exact)

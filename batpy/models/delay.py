@@ -30,8 +30,8 @@ class DelayModel:
         ticks = profile.delay * self._scale
         if run.carry:
             ticks += run.carry
-        # Whole numbers of ticks stay integers all the way (a float is exact only up to 2**53).
-        length = ticks if type(ticks) is int else max(round_up(ticks), 0)
+        # A carry may make the exact end of a very short part lie before the present tick.
+        length = round_up(ticks) if ticks > 0 else 0
         end = now + length
         over = ticks - length
         deadline = run.deadline

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol
 
+import msgspec
+
 from batpy.kernel.agenda import Agenda
 from batpy.workloads.profile import Composed, ParallelHomogeneousTotal, Profile
 
@@ -19,7 +21,7 @@ WALLTIME_REACHED = -1
 MAX_NESTING = 200
 
 
-class Tree:
+class Tree(msgspec.Struct, eq=False):
     """A profile with the profiles it names resolved.
 
     Attributes:
@@ -28,15 +30,12 @@ class Tree:
         any_size: true if the job may run on any number of hosts.
     """
 
-    __slots__ = ("any_size", "parts", "profile")
-
-    def __init__(self, profile: Profile, parts: tuple[Tree, ...], any_size: bool) -> None:
-        self.profile = profile
-        self.parts = parts
-        self.any_size = any_size
+    profile: Profile
+    parts: tuple[Tree, ...]
+    any_size: bool
 
 
-class Run:
+class Run(msgspec.Struct, eq=False):
     """One execution of one job.
 
     Attributes:
@@ -45,25 +44,22 @@ class Run:
         hosts: position of each executor, as host ids.
         carry: exact date minus the clock, in ticks, within (-1, 0]: parts of a composed profile pass on what
             rounding up took, so that errors do not add up.
-        tree: profile of the leaf that is running.
+        tree: the whole profile at first, then the leaf that is running.
+        frames: composed profiles under way, outermost first.
         since: tick at which that leaf started.
         over: nothing will happen to this run any more.
         state: private to the leaf's model.
     """
 
-    __slots__ = ("carry", "deadline", "frames", "hosts", "over", "owner", "root", "since", "state", "tree")
-
-    def __init__(self, owner: Any, root: Tree, deadline: int | None, hosts: Any = None) -> None:
-        self.owner = owner
-        self.root = root
-        self.deadline = deadline
-        self.hosts = hosts
-        self.carry = 0.0
-        self.frames: list[Frame] = []
-        self.tree = root
-        self.since = 0
-        self.over = False
-        self.state: Any = None
+    owner: Any
+    tree: Tree
+    deadline: int | None
+    hosts: Any = None
+    carry: float = 0.0
+    frames: list[Frame] = []
+    since: int = 0
+    over: bool = False
+    state: Any = None
 
 
 class Frame:
@@ -119,11 +115,11 @@ class Execution:
 
     def start(self, run: Run) -> None:
         """Begin a run at the present tick."""
-        if run.root.parts:
-            self._descend(run, run.root)
+        if run.tree.parts:
+            self._descend(run, run.tree)
         else:
             run.since = self.agenda.now
-            self._models[type(run.root.profile)].start(run)
+            self._models[type(run.tree.profile)].start(run)
 
     def stop(self, run: Run) -> tuple[dict[str, Any], int]:
         """End a run early.

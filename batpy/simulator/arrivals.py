@@ -7,7 +7,9 @@ together: this gives simultaneous events the order that Batsim 4.2.1 gives them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
+from functools import partial
+
+import msgspec
 
 from batpy.kernel.agenda import Agenda
 from batpy.workloads.external_events import ExternalEvent
@@ -51,13 +53,16 @@ class JobSource:
                     first, think = preceding[job.id]
                     self._followers.setdefault(first, []).append((job, think))
                     self._waiting += 1
-        self._batch: list[Job] = []
         self._next: Job | None = None
         self._read_dry = False
+        # Without followers the reader is asked directly.
+        self._next_job: Callable[[], Job | None] = (
+            self._read if preceding else partial(next, self._jobs, None)
+        )
 
     def begin(self) -> None:
         """Begin the first wait."""
-        self._next = self._read()
+        self._next = self._next_job()
         self._wait()
 
     def job_over(self, name: str) -> None:
@@ -66,8 +71,6 @@ class JobSource:
             self._agenda.at(self._agenda.now + think, self._follow, job)
 
     def _read(self) -> Job | None:
-        if not self._preceding:
-            return next(self._jobs, None)
         for job in self._jobs:
             if job.id not in self._preceding:
                 return job
@@ -79,23 +82,21 @@ class JobSource:
             self._read_dry = True
             self._tell_if_dry()
             return
-        batch = [job]
-        while (following := self._read()) is not None and following.submit == job.submit:
+        date, batch, read = job.submit, [job], self._next_job
+        while (following := read()) is not None and following.submit == date:
             batch.append(following)
         self._next = following
-        self._batch = batch
-        self._agenda.at(max(job.submit, self._agenda.now), self._arrive, None)
+        self._agenda.at(date, self._arrive, batch)
 
-    def _arrive(self, _: None) -> None:
-        for job in self._batch:
+    def _arrive(self, batch: list[Job]) -> None:
+        for job in batch:
             self._submit(job)
-        self._batch = []
         self._wait()
 
     def _follow(self, job: Job) -> None:
         now = self._agenda.now
         self._waiting -= 1
-        self._submit(replace(job, submit=now, raw={**job.raw, "subtime": now / self._scale}))
+        self._submit(msgspec.structs.replace(job, submit=now, raw={**job.raw, "subtime": now / self._scale}))
         self._tell_if_dry()
 
     def _tell_if_dry(self) -> None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import msgspec
 
 from batpy.kernel.ticks import DEFAULT_TICKS_PER_SECOND
 
 
-@dataclass(frozen=True, slots=True)
-class SimulatorConfig:
+class SimulatorConfig(msgspec.Struct, frozen=True):
     """Options of the simulator; every date and duration in ticks.
 
     Attributes:

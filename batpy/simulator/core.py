@@ -291,16 +291,17 @@ class Simulator:
 
     def end(self, entry: Entry, state: m.JobState, code: int) -> None:
         """A started job leaves its hosts, however it ended."""
-        now = self.agenda.now
-        self.park.leave(entry.alloc)
-        self.write(r.Ended(now, entry.id, state, code))
-        self.outbox.append(m.JobCompleted(now, entry.id, state, code, entry.alloc))
+        now, id_, alloc = self.agenda.now, entry.id, entry.alloc
+        self.park.leave(alloc)
+        self.write(r.Ended(now, id_, state, code))
+        self.outbox.append(m.JobCompleted(now, id_, state, code, alloc))
         entry.run = None
         self.forget(entry)
 
     def forget(self, entry: Entry) -> None:
         """A job is over: only its name stays, and jobs that follow it may be submitted."""
-        self.jobs.end(entry)
+        del self.jobs.alive[entry.id]
+        self.jobs.ended.add(entry.id)
         if self._drops_profiles:
             entry.home.dropped.add(entry.job.profile)
         if entry.home.on_over is not None:

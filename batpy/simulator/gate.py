@@ -12,7 +12,7 @@ from batpy.protocol import hostset
 from batpy.protocol import messages as m
 from batpy.simulator.jobs import RUNNING, SUBMITTED, Entry, Home, JobTable
 from batpy.simulator.park import Park
-from batpy.workloads.profile import Profile
+from batpy.workloads.profile import Delay, Profile
 
 Reason = str | None
 
@@ -34,6 +34,8 @@ class Gate:
         self._jobs = jobs
         self._park = park
         self._execution = execution
+        # Leaves whose size is that of their job and that need no look at their parts.
+        self._leaves = frozenset({Delay})
 
     def waiting_job(self, id_: str) -> Entry | str:
         """The submitted, not started job of this id, or the rule that is broken."""
@@ -54,20 +56,14 @@ class Gate:
             return reason
         if decision.additional_io_job is not None:
             return "additional_io_job needs the network model, which this version does not have"
-        return self._size(decision, entry, tree, hostset.size(alloc))
-
-    def _size(self, decision: m.ExecuteJob, entry: Entry, tree: Tree, hosts: int) -> Reason:
-        mapping, executors = decision.mapping, hosts
+        hosts, mapping = hostset.size(alloc), decision.mapping
+        executors = hosts
         if mapping is not None:
             executors = len(mapping)
-            for number in range(executors):
-                place = mapping.get(str(number))
-                if place is None:
-                    return f"mapping must have exactly the keys 0 to {executors - 1}; {number} is missing"
-                if not 0 <= place < hosts:
-                    allowed = f"it must be a position from 0 to {hosts - 1}"
-                    return f"mapping of executor {number} is {place}; {allowed}"
-        if not tree.any_size and executors != entry.job.res:
+            reason = _mapping(mapping, hosts)
+            if reason is not None:
+                return reason
+        if executors != entry.job.res and not tree.any_size:
             what = "executors are mapped" if mapping is not None else "hosts are given"
             return f"job {entry.id} asked for {entry.job.res} hosts, {executors} {what}"
         return None
@@ -78,6 +74,8 @@ class Gate:
         behaviour = job.behaviour
         if behaviour is not None:
             # A profile that travels with its job is forgotten with it.
+            if type(behaviour) in self._leaves:
+                return Tree(behaviour, (), False)
             return self._resolved(behaviour, home, {})
         known = home.runnable.get(job.profile)
         if known is not None:
@@ -157,6 +155,18 @@ class Gate:
         if not self._jobs.is_known(decision.job_id):
             return f"job {decision.job_id} was not submitted"
         return None
+
+
+def _mapping(mapping: dict[str, int], hosts: int) -> Reason:
+    """Is every executor on a position inside the allocation?"""
+    for number in range(len(mapping)):
+        place = mapping.get(str(number))
+        if place is None:
+            return f"mapping must have exactly the keys 0 to {len(mapping) - 1}; {number} is missing"
+        if not 0 <= place < hosts:
+            allowed = f"it must be a position from 0 to {hosts - 1}"
+            return f"mapping of executor {number} is {place}; {allowed}"
+    return None
 
 
 def energy_is_off(what: str) -> str:

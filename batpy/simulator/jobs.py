@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+import msgspec
+
 from batpy.models.execution import Run, Tree
 from batpy.protocol.hostset import EMPTY, HostSet
 from batpy.workloads.job import Job, Workload
@@ -13,7 +15,7 @@ SUBMITTED = "SUBMITTED"
 RUNNING = "RUNNING"
 
 
-class Entry:
+class Entry(msgspec.Struct, eq=False):
     """One job that was submitted and is not over.
 
     Attributes:
@@ -23,16 +25,13 @@ class Entry:
         inbox: texts sent with TO_JOB_MSG and not yet read.
     """
 
-    __slots__ = ("alloc", "home", "id", "inbox", "job", "phase", "run")
-
-    def __init__(self, id_: str, home: Home, job: Job) -> None:
-        self.id = id_
-        self.home = home
-        self.job = job
-        self.phase = SUBMITTED
-        self.alloc: HostSet = EMPTY
-        self.run: Run | None = None
-        self.inbox: list[str] = []
+    id: str
+    home: Home
+    job: Job
+    phase: str = SUBMITTED
+    alloc: HostSet = EMPTY
+    run: Run | None = None
+    inbox: list[str] = []
 
 
 class Home:
@@ -85,11 +84,6 @@ class JobTable:
         self.alive: dict[str, Entry] = {}
         self.ended: set[str] = set()
         self.killed: set[str] = set()
-
-    def end(self, entry: Entry) -> None:
-        """A job is over; only its name stays."""
-        del self.alive[entry.id]
-        self.ended.add(entry.id)
 
     def is_known(self, id_: str) -> bool:
         """True if the job was ever submitted."""
