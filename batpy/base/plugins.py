@@ -1,0 +1,410 @@
+"""Plug-ins named on the command line: ``name[key=value,...]``, an explicit table, a user's file.
+
+A plug-in is a class. Its options are the fields of a frozen dataclass: either the class attribute
+``Options`` (then the class is called with one ``Options`` object), or the class itself if it is a dataclass.
+Texts are converted to the types of the fields; what cannot be used is refused with the option named as the
+user wrote it, ``easy[ordr=...]``, and the choices there are.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import importlib
+import math
+import sys
+import types
+import typing
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+from batpy.base.errors import InputError
+
+T = TypeVar("T")
+
+_TRUE = {"true", "yes", "on", "1"}
+_FALSE = {"false", "no", "off", "0"}
+
+
+# --------------------------------------------------------------------------- name[key=value,...]
+
+
+def parse_spec(text: str) -> tuple[str, dict[str, str]]:
+    """Split ``easy[order=sjf,depth=40]`` into its name and its options, still as text.
+
+    The name may be a path (``my/file.py:MyPolicy``). A value with a comma or a bracket in it is put in double
+    quotes: ``replay[schedule="a,b.csv"]``. ``name`` and ``name[]`` are the same.
+
+    Raises:
+        InputError: naming the text and the rule it breaks.
+    """
+    name, bracket, rest = text.strip().partition("[")
+    name = name.strip()
+    if not name or "]" in name:
+        raise InputError("want NAME or NAME[key=value,...]", source=repr(text))
+    if not bracket:
+        return name, {}
+    if not rest.endswith("]"):
+        raise InputError("the options do not end with ']'; want NAME[key=value,...]", source=repr(text))
+    options: dict[str, str] = {}
+    for part in _split_options(rest[:-1], text):
+        key, equals, value = part.partition("=")
+        key = key.strip()
+        if not equals or not key.replace("_", "a").replace("-", "a").isalnum():
+            raise InputError(f"option {part.strip()!r} is not key=value", source=repr(text))
+        key = key.replace("-", "_")
+        if key in options:
+            raise InputError(f"option {key!r} is given twice", source=repr(text))
+        options[key] = _unquote(value.strip())
+    return name, options
+
+
+def _split_options(inside: str, text: str) -> Iterator[str]:
+    """Cut at commas outside double quotes."""
+    part, quoted = "", False
+    for letter in inside:
+        if letter == '"':
+            quoted = not quoted
+        elif not quoted and letter in "[]":
+            raise InputError(f"unexpected {letter!r}; put the value in double quotes", source=repr(text))
+        if letter == "," and not quoted:
+            yield part
+            part = ""
+        else:
+            part += letter
+    if quoted:
+        raise InputError("a double quote is not closed", source=repr(text))
+    if part.strip() or inside.strip().endswith(","):
+        yield part
+
+
+def _unquote(value: str) -> str:
+    if len(value) >= 2 and value[0] == value[-1] == '"':
+        return value[1:-1]
+    return value
+
+
+# --------------------------------------------------------------------------- text to typed options
+
+
+@dataclass(frozen=True)
+class OptionInfo:
+    """What ``batpy list`` shows of an option: its name, type as text, default as text (None: required)."""
+
+    name: str
+    type: str
+    default: str | None
+
+
+def convert(text: str, kind: Any, *, base: Path | None = None) -> Any:
+    """Read *text* as *kind*: str, int, float, bool, Path, an Enum, a Literal, or one of these or None.
+
+    Args:
+        base: folder a relative Path is taken from; the working folder if None.
+
+    Raises:
+        ValueError: saying what is wanted.
+    """
+    origin = typing.get_origin(kind)
+    if origin in (types.UnionType, typing.Union):
+        return _convert_union(text, typing.get_args(kind), base)
+    if origin is typing.Literal:
+        return _pick({str(choice): choice for choice in typing.get_args(kind)}, text)
+    if isinstance(kind, type) and issubclass(kind, enum.Enum):
+        return _pick({str(member.value): member for member in kind}, text)
+    if kind is bool:
+        return _pick(dict.fromkeys(_TRUE, True) | dict.fromkeys(_FALSE, False), text.lower(), "true or false")
+    if kind is Path:
+        if not text:
+            raise ValueError("want a file name")
+        return base / text if base is not None else Path(text)
+    if kind in (int, float):
+        return _number(text, kind)
+    if kind is str:
+        return text
+    raise TypeError(f"options of type {kind!r} cannot be given as text")
+
+
+def _convert_union(text: str, kinds: tuple[Any, ...], base: Path | None) -> Any:
+    if type(None) in kinds and text in ("", "none"):
+        return None
+    rest = [kind for kind in kinds if kind is not type(None)]
+    for kind in rest[:-1]:
+        try:
+            return convert(text, kind, base=base)
+        except ValueError:
+            continue
+    return convert(text, rest[-1], base=base)
+
+
+def _number(text: str, kind: Any) -> Any:
+    try:
+        value = kind(text)
+    except ValueError:
+        value = None
+    if value is None or (isinstance(value, float) and not math.isfinite(value)):
+        raise ValueError(f"want {'a whole number' if kind is int else 'a number'}")
+    return value
+
+
+def _pick(choices: Mapping[str, Any], text: str, wanted: str = "") -> Any:
+    if text not in choices:
+        raise ValueError(f"choose from {wanted or ', '.join(choices)}")
+    return choices[text]
+
+
+def build_options(kind: type[T], values: Mapping[str, str], *, name: str = "", base: Path | None = None) -> T:
+    """Make the options object *kind* (a dataclass) from texts.
+
+    Args:
+        name: of the plug-in, for messages.
+        base: folder relative paths are taken from.
+
+    Raises:
+        InputError: an unknown key, a missing one, or a value that does not fit, named ``easy[order=...]``.
+            A ``ValueError`` of the dataclass's own ``__post_init__`` is reported the same way.
+    """
+    hints = typing.get_type_hints(kind)
+    known = [field for field in dataclasses.fields(kind) if field.init]  # type: ignore[arg-type]
+    names = [field.name for field in known]
+    ready: dict[str, Any] = {}
+    for key, text in values.items():
+        place = f"{name}[{key}={text}]"
+        if key not in names:
+            choices = f"choose from {', '.join(names)}" if names else "it has no options"
+            raise InputError(f"no such option; {choices}", source=place)
+        try:
+            ready[key] = convert(text, hints[key], base=base)
+        except ValueError as why:
+            raise InputError(str(why), source=place) from None
+    for field in known:
+        required = field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
+        if required and field.name not in ready:
+            raise InputError(f"the option {field.name!r} is needed", source=f"{name}[{field.name}=...]")
+    try:
+        return kind(**ready)
+    except ValueError as why:
+        given = ",".join(f"{key}={text}" for key, text in values.items())
+        raise InputError(str(why), source=f"{name}[{given}]") from None
+
+
+def build(target: Any, values: Mapping[str, str], *, name: str = "", base: Path | None = None) -> Any:
+    """Make one plug-in from its class (or function) and the options as text.
+
+    Raises:
+        InputError: as ``build_options``; also when options are given to a plug-in that has none.
+    """
+    options = getattr(target, "Options", None)
+    if options is not None and dataclasses.is_dataclass(options):
+        return target(build_options(typing.cast("type[Any]", options), values, name=name, base=base))
+    if isinstance(target, type) and dataclasses.is_dataclass(target):
+        return build_options(target, values, name=name, base=base)
+    if values:
+        key, text = next(iter(values.items()))
+        raise InputError("no such option; it has no options", source=f"{name}[{key}={text}]")
+    return target()
+
+
+def describe_options(target: Any) -> list[OptionInfo]:
+    """The options of a plug-in's class, in order of declaration."""
+    kind = getattr(target, "Options", target)
+    if not dataclasses.is_dataclass(kind):
+        return []
+    hints = typing.get_type_hints(kind)
+    out = []
+    for field in dataclasses.fields(kind):
+        default: str | None = None
+        if field.default is not dataclasses.MISSING:
+            default = _shown(field.default)
+        elif field.default_factory is not dataclasses.MISSING:
+            default = _shown(field.default_factory())
+        out.append(OptionInfo(field.name, _type_text(hints[field.name]), default))
+    return out
+
+
+def _shown(value: Any) -> str:
+    return str(value.value if isinstance(value, enum.Enum) else value)
+
+
+def _type_text(kind: Any) -> str:
+    origin = typing.get_origin(kind)
+    if origin is typing.Literal:
+        return "|".join(map(str, typing.get_args(kind)))
+    if origin in (types.UnionType, typing.Union):
+        return "|".join(_type_text(part) for part in typing.get_args(kind) if part is not type(None))
+    if isinstance(kind, type) and issubclass(kind, enum.Enum):
+        return "|".join(str(member.value) for member in kind)
+    return kind.__name__ if isinstance(kind, type) else str(kind)
+
+
+# --------------------------------------------------------------------------- the table
+
+
+class Registry(Generic[T]):
+    """An explicit table of plug-ins of one sort.
+
+    Args:
+        sort: what they are, for messages: ``"scheduler"``.
+        group: entry point group other distributions use to add theirs; looked up only for a name that is
+            not in the table.
+        accepts: tells a plug-in's class from the other names of a user's file.
+    """
+
+    def __init__(
+        self, sort: str, *, group: str | None = None, accepts: Callable[[Any], bool] | None = None
+    ) -> None:
+        self.sort = sort
+        self._group = group
+        self._accepts = accepts
+        self._table: dict[str, Any] = {}
+
+    def register(self, name: str, target: Any) -> None:
+        """Add a plug-in: its class, or ``"package.module:Class"`` to be imported when it is asked for."""
+        if name in self._table:
+            raise ValueError(f"there is already a {self.sort} named {name!r}")
+        self._table[name] = target
+
+    def names(self) -> list[str]:
+        """Every name that can be asked for, those of entry points included."""
+        return sorted({*self._table, *(point.name for point in self._entry_points())})
+
+    def lookup(self, name: str) -> Any:
+        """The class behind a name, an entry point, or a path ``my/file.py[:ClassName]``.
+
+        Raises:
+            InputError: there is none, or it cannot be loaded.
+        """
+        target = self._table.get(name)
+        if target is None:
+            file, class_name = split_file(name)
+            if file is not None:
+                return load_file(file, class_name, sort=self.sort, accepts=self._accepts)
+            target = self._from_entry_point(name)
+        if isinstance(target, str):
+            module, _, attribute = target.partition(":")
+            target = self._table[name] = getattr(importlib.import_module(module), attribute)
+        return target
+
+    def make(self, spec: str, *, base: Path | None = None) -> T:
+        """Make the plug-in a text such as ``easy[order=sjf]`` asks for.
+
+        Args:
+            base: folder that relative paths among the options (and of the plug-in's file) are taken from.
+
+        Raises:
+            InputError: the text, the name or an option cannot be used.
+        """
+        name, values = parse_spec(spec)
+        file, class_name = split_file(name)
+        if file is not None and base is not None:
+            shown = f"{base / file}:{class_name}" if class_name else str(base / file)
+            return typing.cast(T, build(self.lookup(shown), values, name=name, base=base))
+        return typing.cast(T, build(self.lookup(name), values, name=name, base=base))
+
+    def _entry_points(self) -> list[Any]:
+        if self._group is None:
+            return []
+        from importlib.metadata import entry_points
+
+        return list(entry_points(group=self._group))
+
+    def _from_entry_point(self, name: str) -> Any:
+        found = [point for point in self._entry_points() if point.name == name]
+        if len(found) > 1:
+            homes = ", ".join(sorted(point.value for point in found))
+            raise InputError(
+                f"two installed packages offer a {self.sort} of this name ({homes})", source=name
+            )
+        if not found:
+            choices = ", ".join(self.names())
+            raise InputError(
+                f"no such {self.sort}; choose from {choices}, or give my/file.py:Class", source=name
+            )
+        try:
+            return found[0].load()
+        except Exception as why:
+            raise InputError(f"entry point {found[0].value} cannot be loaded: {why!r}", source=name) from why
+
+
+# --------------------------------------------------------------------------- a user's file
+
+
+def split_file(name: str) -> tuple[Path | None, str | None]:
+    """Split ``my/file.py:Class`` into path and class name; (None, None) if *name* is not a file's."""
+    file, colon, class_name = name.rpartition(":")
+    if not colon:
+        file, class_name = name, ""
+    if not file.endswith(".py"):
+        return None, None
+    return Path(file), class_name or None
+
+
+def load_file(
+    file: Path, class_name: str | None, *, sort: str, accepts: Callable[[Any], bool] | None = None
+) -> Any:
+    """Run a user's file and return the class it defines.
+
+    Args:
+        class_name: may be None if the file defines exactly one class that *accepts* says yes to.
+
+    Raises:
+        InputError: the file is not there or fails, or the class is not in it.
+    """
+    module = _run_file(file)
+    if class_name is not None:
+        target = getattr(module, class_name, None)
+        if target is None:
+            raise InputError(f"defines no {class_name}", source=str(file))
+        if accepts is not None and not accepts(target):
+            raise InputError(f"{class_name} is not a {sort}", source=str(file))
+        return target
+    own = [
+        value
+        for value in vars(module).values()
+        if isinstance(value, type)
+        and value.__module__ == module.__name__
+        and not value.__name__.startswith("_")
+    ]
+    found = [value for value in own if accepts is None or accepts(value)]
+    if len(found) != 1:
+        names = ", ".join(value.__name__ for value in found) or "none"
+        raise InputError(f"want one {sort} in it, found {names}; say {file}:ClassName", source=str(file))
+    return found[0]
+
+
+def _run_file(file: Path) -> types.ModuleType:
+    from importlib.util import module_from_spec, spec_from_file_location
+
+    if not file.is_file():
+        raise InputError("no such file", source=str(file))
+    # A prefix of ours, so that a user's ``queue.py`` does not hide the standard library's.
+    name = f"batpy_user_{file.stem}"
+    spec = spec_from_file_location(name, file)
+    if spec is None or spec.loader is None:
+        raise InputError("cannot be loaded as Python", source=str(file))
+    module = module_from_spec(spec)
+    before = sys.modules.get(name)
+    sys.modules[name] = module  # dataclasses and type hints look their module up here
+    try:
+        spec.loader.exec_module(module)
+    except Exception as why:
+        if before is None:
+            del sys.modules[name]
+        else:
+            sys.modules[name] = before
+        raise InputError(f"{type(why).__name__}: {why}", source=str(file), line=_line(why, file)) from why
+    return module
+
+
+def _line(why: Exception, file: Path) -> int | None:
+    """Line of *file* that raised, if it is one of its own."""
+    if isinstance(why, SyntaxError):
+        return why.lineno
+    line, trace = None, why.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename == str(file):
+            line = trace.tb_lineno
+        trace = trace.tb_next
+    return line

@@ -1,0 +1,124 @@
+"""Processes that ``batpy run --processes`` starts beside itself."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from batpy.base.errors import InputError, PeerError
+from batpy.cli.config import SchedulerConfig
+
+GRACE = 5.0
+"""Seconds a child has to go by itself before it is made to."""
+
+POLL = 0.005
+"""Seconds between two looks for a starting child's socket."""
+
+
+@dataclass(slots=True)
+class Child:
+    """One started scheduler.
+
+    Attributes:
+        endpoint: where it listens.
+        log: what it wrote to its standard error.
+        finished: it has answered the last message and goes by itself.
+    """
+
+    name: str
+    endpoint: str
+    log: Path
+    process: subprocess.Popen[bytes]
+    folder: Path
+    finished: bool = False
+
+    def why_dead(self) -> str | None:
+        """None while the process lives, else how it ended, with its last words."""
+        code = self.process.poll()
+        if code is None:
+            return None
+        how = f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
+        lines = self.log.read_text(errors="replace").strip().splitlines()
+        return f"its process {how}" + (f" after saying: {lines[-1]}" if lines else "")
+
+    def wait_until_bound(self, deadline: float | None) -> None:
+        """Return once the process listens.
+
+        Raises:
+            PeerError: it ended instead, or does not listen *deadline* seconds later.
+        """
+        socket = Path(self.endpoint.removeprefix("ipc://"))
+        give_up = None if deadline is None else time.monotonic() + deadline
+        while not socket.exists():
+            if (end := self.why_dead()) is not None:
+                raise PeerError(f"scheduler {self.name}: {end}")
+            if give_up is not None and time.monotonic() > give_up:
+                raise PeerError(f"scheduler {self.name}: its process did not listen within {deadline:g} s")
+            time.sleep(POLL)
+
+    def stop(self) -> None:
+        """Let the process go if its conversation is over, and make it go if it does not."""
+        for patience, push in (
+            (GRACE if self.finished else 0, self.process.terminate),
+            (GRACE, self.process.kill),
+        ):
+            try:
+                self.process.wait(patience)
+                break
+            except subprocess.TimeoutExpired:
+                push()
+        self.process.wait()
+        shutil.rmtree(self.folder, ignore_errors=True)
+        if self.log.is_file() and not self.log.stat().st_size:
+            self.log.unlink()
+
+
+def start_scheduler(scheduler: SchedulerConfig, output: Path, *, pin: bool) -> Child:
+    """Start a scheduler as a process in a session of its own, listening on a private socket.
+
+    Raises:
+        InputError: the process cannot be started.
+    """
+    assert scheduler.algorithm is not None
+    folder = Path(tempfile.mkdtemp(prefix="batpy-"))
+    endpoint = f"ipc://{folder}/{scheduler.name[:20]}"
+    log = output / f"scheduler-{scheduler.name}.log"
+    # -P: a folder with a batpy or a queue.py in it must not take the place of the installed ones.
+    command = [sys.executable, "-P", "-m", "batpy", "scheduler", scheduler.algorithm]
+    command += ["--bind", endpoint, "--quiet"]
+    if pin:
+        pin_to_one_core()
+    try:
+        output.mkdir(parents=True, exist_ok=True)
+        with log.open("wb") as words:
+            process = subprocess.Popen(
+                command,
+                cwd=scheduler.base,
+                stdin=subprocess.DEVNULL,
+                stdout=words,
+                stderr=words,
+                start_new_session=True,
+            )
+    except OSError as why:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise InputError(
+            f"cannot be started: {why.strerror or why}", path=f"scheduler.{scheduler.name}"
+        ) from None
+    return Child(scheduler.name, endpoint, log, process, folder)
+
+
+def pin_to_one_core() -> None:
+    """Put this process, and those it starts, on one of the cores it may use.
+
+    Processes of a run take turns; on one core a message costs half as much. Where the system does not
+    offer this, nothing happens.
+    """
+    if hasattr(os, "sched_setaffinity"):
+        core = max(os.sched_getaffinity(0))
+        os.sched_setaffinity(0, {core})

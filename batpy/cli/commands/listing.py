@@ -1,0 +1,84 @@
+"""``batpy list``: what there is to choose from."""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from batpy.base.errors import EXIT_DONE
+from batpy.cli.parser import CommandParser
+
+WORKLOAD_ENDINGS = (".swf", ".swf.gz", ".swf.zip", ".json", ".json.gz")
+
+
+def configure() -> CommandParser:
+    """The arguments of the command."""
+    parser = CommandParser("list", "List what there is to choose from, with its options.")
+    parser.add_argument("what", choices=tuple(_LISTS), help="which list")
+    return parser
+
+
+def execute(arguments: argparse.Namespace) -> int:
+    """Print one list."""
+    for line in _LISTS[arguments.what]():
+        print(line)
+    return EXIT_DONE
+
+
+def _schedulers() -> Iterator[str]:
+    from batpy.schedulers.registry import SCHEDULERS
+
+    for name in SCHEDULERS.names():
+        yield from _plugin(name, SCHEDULERS.lookup(name))
+    yield "or a class of your own: FILE.py:CLASS"
+
+
+def _generators() -> Iterator[str]:
+    from batpy.workloads.generators import GENERATORS
+
+    for name in GENERATORS.names():
+        yield from _plugin(name, GENERATORS.lookup(name))
+
+
+def _plugin(name: str, target: Any) -> Iterator[str]:
+    from batpy.base.plugins import describe_options
+
+    yield f"{name:<14} {_first_line(target)}"
+    for option in describe_options(target):
+        default = "none" if option.default in ("", "None") else option.default
+        told = "required" if default is None else f"default: {default}"
+        yield f"    {option.name}={option.type} ({told})"
+
+
+def _platforms() -> Iterator[str]:
+    yield "N              a number of hosts, all alike (an experiment's platform.hosts)"
+    yield "FILE.xml       a SimGrid platform file, version 3, 4 or 4.1 (an experiment's platform.file)"
+    yield from _samples(".xml")
+
+
+def _workloads() -> Iterator[str]:
+    yield "FILE.swf       a log in the Standard Workload Format, plain, .gz or .zip"
+    yield "FILE.json      a Batsim workload, plain, .gz or .zip"
+    yield from _samples(*WORKLOAD_ENDINGS)
+    yield from _samples(".toml", what="an experiment for batpy run")
+
+
+def _samples(*endings: str, what: str = "ships with batpy") -> Iterator[str]:
+    from batpy.cli.samples import PREFIX, names
+
+    for name in names(*endings):
+        yield f"{PREFIX}{name.removesuffix('.toml')}  {what}"
+
+
+def _first_line(target: Any) -> str:
+    return (inspect.getdoc(target) or "").partition("\n")[0]
+
+
+_LISTS: dict[str, Callable[[], Iterator[str]]] = {
+    "schedulers": _schedulers,
+    "platforms": _platforms,
+    "workloads": _workloads,
+    "generators": _generators,
+}

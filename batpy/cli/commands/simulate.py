@@ -1,0 +1,133 @@
+"""``batpy simulate``: the platform process alone, for a scheduler that runs elsewhere."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+from batpy.base.errors import InputError
+from batpy.cli.flags import add_result_flags, add_simulation_flags, simulation_tree
+from batpy.cli.parser import CommandParser, pairs
+
+DEFAULT_ENDPOINT = "tcp://localhost:28000"
+_NAMED = re.compile(r"([A-Za-z0-9_.-]+)=(.+)", re.DOTALL)
+
+
+def configure() -> CommandParser:
+    """The arguments of the command: ours, and Batsim 4's own under its names."""
+    parser = CommandParser("simulate", "Simulate a platform for a scheduler that already runs.")
+    add = parser.add_argument
+    add("-p", "--platform", required=True, metavar="FILE|N", help="SimGrid XML file, or a number of hosts")
+    add(
+        *("-w", "--workload"),
+        action="append",
+        default=[],
+        metavar="[ID=]FILE",
+        help="SWF or Batsim JSON workload, or [ID=]sample:NAME; may be repeated",
+    )
+    add(
+        *("-s", "--endpoint", "--socket-endpoint"),
+        default=DEFAULT_ENDPOINT,
+        metavar="ENDPOINT",
+        help=f"where the scheduler listens (default: {DEFAULT_ENDPOINT})",
+    )
+    add("-m", "--master-host", metavar="NAME", help="the master, if no host has that role")
+    add("-r", "--add-role-to-hosts", action="append", default=[], metavar="H1,H2:ROLE", help="roles of hosts")
+    add("--cores", type=int, help="cores of a host")
+    add("--memory", help="memory of a host, such as 64GiB")
+    add("--gpus", type=int, help="GPUs of a host")
+    add("--swf", action="append", default=[], metavar="KEY=VALUE", help="option of the SWF reader")
+    add(
+        "--wants",
+        action="append",
+        metavar="EXTENSION",
+        help="protocol extension the scheduler cannot ask for",
+    )
+    add("--compat", choices=("pybatsim",), help="the scheduler is built on pybatsim")
+    add("--seed", type=int, help="seed of every random stream")
+    for flag in ("--sg-cfg", "--sg-log"):
+        add(flag, action="append", default=[], help=argparse.SUPPRESS)
+    add("-E", "--energy", action="store_true", help=argparse.SUPPRESS)
+    add_simulation_flags(parser)
+    add_result_flags(parser, "results/simulate", "-e")
+    return parser
+
+
+def execute(arguments: argparse.Namespace) -> int:
+    """Simulate to the end and print the summary."""
+    from batpy.cli.experiment import from_tree
+
+    if arguments.energy:
+        raise InputError("is not in this version; it comes in a later one", source="--energy")
+    if (arguments.sg_cfg or arguments.sg_log) and not arguments.quiet:
+        print("batpy: note: --sg-cfg and --sg-log are for SimGrid and have no effect", file=sys.stderr)
+    output = Path(arguments.output or "results/simulate")
+    config = from_tree(experiment_tree(arguments), source="simulate", name="simulate", cwd=Path.cwd())
+
+    from batpy.cli.report import run_and_report
+
+    return run_and_report(config, arguments, output, mode="processes")
+
+
+def experiment_tree(arguments: argparse.Namespace) -> dict[str, Any]:
+    """The experiment that the flags describe, in the words of an experiment file.
+
+    Raises:
+        InputError: a role, a workload or an SWF option that is not written as it should be.
+    """
+    swf = pairs(arguments.swf, "--swf")
+    tree: dict[str, Any] = {
+        "platform": _platform(arguments),
+        "simulation": simulation_tree(arguments),
+        "workload": [_workload(text, swf) for text in arguments.workload],
+        "scheduler": {"scheduler": _scheduler(arguments)},
+    }
+    if arguments.seed is not None:
+        tree["seed"] = arguments.seed
+    return tree
+
+
+def _platform(arguments: argparse.Namespace) -> dict[str, Any]:
+    what: str = arguments.platform
+    number = what.isascii() and what.isdigit() and not Path(what).exists()
+    told = {
+        "hosts" if number else "file": int(what) if number else what,
+        "master": arguments.master_host,
+        "cores": arguments.cores,
+        "memory": arguments.memory,
+        "gpus": arguments.gpus,
+        "roles": _roles(arguments.add_role_to_hosts) or None,
+    }
+    return {key: value for key, value in told.items() if value is not None}
+
+
+def _roles(texts: list[str]) -> dict[str, str]:
+    roles: dict[str, str] = {}
+    for text in texts:
+        hosts, colon, role = text.rpartition(":")
+        if not colon or not hosts or not role:
+            raise InputError(f"want HOST,HOST:ROLE, got {text!r}", source="--add-role-to-hosts")
+        for host in hosts.split(","):
+            if host in roles:
+                raise InputError(f"host {host!r} is given two roles", source="--add-role-to-hosts")
+            roles[host] = role
+    return roles
+
+
+def _workload(text: str, swf: dict[str, str]) -> dict[str, Any]:
+    named = _NAMED.fullmatch(text)
+    # A file whose own name has an equals sign is still a file.
+    told: dict[str, Any] = {"file": text}
+    if named is not None and not Path(text).exists():
+        told = {"id": named[1], "file": named[2]}
+    if swf:
+        told["swf"] = swf
+    return told
+
+
+def _scheduler(arguments: argparse.Namespace) -> dict[str, Any]:
+    told = {"endpoint": arguments.endpoint, "wants": arguments.wants, "compat": arguments.compat}
+    return {key: value for key, value in told.items() if value is not None}

@@ -1,0 +1,136 @@
+"""``batpy workload``: look at workloads, change their format, make new ones."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from batpy.base.errors import EXIT_DONE, InputError
+from batpy.cli.parser import CommandParser, pairs
+
+if TYPE_CHECKING:
+    from batpy.workloads.job import Workload
+
+# As in an experiment with one workload that has no name, so that both generate the same jobs.
+WORKLOAD_ID = "w0"
+_GENERATE = """\
+  batpy workload generate 'lublin[jobs=1000]' jobs.json --seed 7
+batpy list generators tells which there are, and their options. The same generator as the first workload of an
+experiment of the same seed gives the same jobs."""
+
+
+def configure() -> CommandParser:
+    """The arguments of the command."""
+    parser = CommandParser("workload", "Describe, convert or generate workloads.")
+    inner = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    _configure_describe(inner.add_parser("describe", help="counts, load, sizes, run times, anomalies"))
+    _configure_convert(inner.add_parser("convert", help="SWF to Batsim's JSON, or back"))
+    generate = inner.add_parser("generate", help="make a synthetic workload", epilog=_GENERATE)
+    generate.add_argument("spec", metavar="GENERATOR[key=value,...]", help="what to generate")
+    generate.add_argument("output", metavar="OUT", help="file to write; its ending tells the format")
+    generate.add_argument("--seed", type=int, default=0, help="seed of the random numbers (default: 0)")
+    _add_run_time(generate)
+    return parser
+
+
+def execute(arguments: argparse.Namespace) -> int:
+    """Do what was asked for."""
+    actions = {"describe": _describe, "convert": _convert, "generate": _generate}
+    actions[arguments.action](arguments)
+    return EXIT_DONE
+
+
+def _configure_describe(parser: argparse.ArgumentParser) -> None:
+    _add_input(parser)
+    parser.add_argument(
+        "--hosts", type=int, help="hosts to compute the load for (default: the workload's own)"
+    )
+    parser.add_argument("--json", action="store_true", help="print everything as JSON")
+
+
+def _configure_convert(parser: argparse.ArgumentParser) -> None:
+    _add_input(parser)
+    parser.add_argument(
+        "output", metavar="OUT", help="file to write: .swf or .json, perhaps with .gz after it"
+    )
+    _add_run_time(parser)
+
+
+def _add_input(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("file", metavar="FILE", help="SWF or Batsim JSON workload, or sample:NAME")
+    parser.add_argument(
+        "--swf", action="append", default=[], metavar="KEY=VALUE", help="option of the SWF reader"
+    )
+
+
+def _add_run_time(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--run-time",
+        choices=("exact", "walltime"),
+        default="exact",
+        help="SWF: refuse jobs whose run time only a simulation tells (default), or take their walltime",
+    )
+
+
+def _read(arguments: argparse.Namespace) -> Workload:
+    from batpy.workloads.load import load_workload
+
+    swf = pairs(arguments.swf, "--swf")
+    return load_workload(_input(arguments), WORKLOAD_ID, source=arguments.file, swf=swf, swf_path="--swf")
+
+
+def _input(arguments: argparse.Namespace) -> Path:
+    from batpy.cli.samples import locate
+
+    return locate(arguments.file, Path.cwd())
+
+
+def _describe(arguments: argparse.Namespace) -> None:
+    from batpy.workloads.describe import describe
+
+    if arguments.hosts is not None and arguments.hosts < 1:
+        raise InputError(f"must be at least 1, got {arguments.hosts}", source="--hosts")
+    description = describe(_read(arguments), nb_res=arguments.hosts)
+    if arguments.json:
+        print(json.dumps(description.to_json(), indent=2))
+        return
+    rows = description.to_rows()
+    width = max(len(label) for label, _ in rows)
+    for label, value in rows:
+        print(f"{label:<{width}}  {value}")
+
+
+def _convert(arguments: argparse.Namespace) -> None:
+    from batpy.workloads.convert import format_of, write_workload
+
+    format_of(arguments.output)
+    workload = _read(arguments)
+    output = Path(arguments.output)
+    if output.exists() and output.samefile(_input(arguments)):
+        raise InputError("would overwrite the workload that is read; name another file", source=str(output))
+    note = f"converted from {Path(arguments.file).name}"
+    write_workload(workload, output, run_time=arguments.run_time, note=note)
+    _tell(workload, output)
+
+
+def _generate(arguments: argparse.Namespace) -> None:
+    from batpy.kernel.streams import stream
+    from batpy.workloads.convert import format_of, write_workload
+    from batpy.workloads.generators import generate
+
+    format_of(arguments.output)
+    if arguments.seed < 0:
+        raise InputError(f"must be at least 0, got {arguments.seed}", source="--seed")
+    workload = generate(arguments.spec, stream(arguments.seed, "workload", WORKLOAD_ID), WORKLOAD_ID)
+    output = Path(arguments.output)
+    note = f"generated by {arguments.spec}, seed {arguments.seed}"
+    write_workload(workload, output, run_time=arguments.run_time, note=note)
+    _tell(workload, output)
+
+
+def _tell(workload: Workload, output: Path) -> None:
+    for line in getattr(workload, "report", list)():
+        print(line)
+    print(f"{len(workload)} jobs written to {output}")

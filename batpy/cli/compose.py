@@ -1,0 +1,291 @@
+"""Puts the rooms together: from a configuration to a simulation that ran and a folder of results.
+
+Everything is loaded and checked before the output folder is touched. The same simulator runs against a
+scheduler in this process, against one that is started as a process of its own, or against an endpoint.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from batpy.base.errors import BatpyError, InputError
+from batpy.cli.outcome import RunOutcome
+from batpy.protocol.messages import Message
+from batpy.results.recorder import RunRecorder
+from batpy.results.timing import Timing
+from batpy.simulator.config import SimulatorConfig
+from batpy.simulator.core import Simulator
+from batpy.transport.link import InProcessLink, Link
+
+if TYPE_CHECKING:
+    from batpy.cli.config import ExperimentConfig, SchedulerConfig, WorkloadConfig
+    from batpy.cli.progress import Progress
+    from batpy.platforms.platform import Platform
+    from batpy.workloads.external_events import ExternalEvent
+    from batpy.workloads.job import Workload
+
+Mode = Literal["embedded", "processes"]
+EXPERIMENT = "experiment.json"
+PROGRESS_EVERY = 1000
+"""Jobs between two looks at the progress bar."""
+
+
+class Loaded:
+    """The inputs of an experiment, read and checked.
+
+    Attributes:
+        notices: one line about each thing that was skipped, ignored or assumed.
+    """
+
+    def __init__(self, config: ExperimentConfig) -> None:
+        self.config = config
+        self.notices: list[str] = []
+        self.workloads = [self._workload(w) for w in config.workloads]
+        self.platform = self._platform()
+        self.events = [self._events(i) for i in range(len(config.simulation.events))]
+
+    def _ticks(self, seconds: float) -> int:
+        return round(seconds * self.config.simulation.resolution)
+
+    def _platform(self) -> Platform:
+        from batpy.platforms.load import load_platform
+
+        wanted = self.config.platform
+        simulation = self.config.simulation
+        mmax = simulation.mmax
+        if simulation.mmax_workload:
+            sizes = [w.nb_res for w in self.workloads if w.nb_res]
+            mmax = min(filter(None, (mmax, max(sizes, default=0))), default=0)
+        return load_platform(
+            wanted.source,
+            source=wanted.file.told if wanted.file else None,
+            cores=wanted.cores,
+            memory=wanted.memory,
+            gpus=wanted.gpus,
+            speed=wanted.speed,
+            mmax=mmax,
+            master_host=wanted.master,
+            roles=wanted.roles or None,
+            notice=self.notices.append,
+        )
+
+    def _workload(self, wanted: WorkloadConfig) -> Workload:
+        ticks = self.config.simulation.resolution
+        if wanted.generator is not None:
+            from batpy.kernel.streams import stream
+            from batpy.workloads.generators import generate
+
+            random = stream(self.config.seed, "workload", wanted.id)
+            return generate(wanted.generator, random, wanted.id, ticks_per_second=ticks)
+        from batpy.workloads.load import load_workload
+
+        assert wanted.file is not None
+        workload = load_workload(
+            wanted.file.path,
+            wanted.id,
+            source=wanted.file.told,
+            ticks_per_second=ticks,
+            swf=wanted.swf,
+        )
+        self.notices += getattr(workload, "report", list)()
+        return workload
+
+    def _events(self, index: int) -> list[ExternalEvent]:
+        from batpy.workloads.external_events import read_events
+
+        file = self.config.simulation.events[index]
+        return read_events(
+            file.path,
+            source=file.told,
+            ticks_per_second=self.config.simulation.resolution,
+            generic=self.config.simulation.forward_unknown_events,
+        )
+
+    def simulator(self, recorder: RunRecorder, scheduler: SchedulerConfig) -> Simulator:
+        """A simulator of these inputs that writes to *recorder*."""
+        simulation = self.config.simulation
+
+        def choose(own: bool | None, common: bool) -> bool:
+            return common if own is None else own
+
+        options = SimulatorConfig(
+            ticks_per_second=simulation.resolution,
+            time_step=self._ticks(simulation.time_step),
+            latency=self._ticks(simulation.latency),
+            strict=simulation.strict,
+            forward_profiles=choose(scheduler.forward_profiles, simulation.forward_profiles),
+            dynamic_jobs=choose(scheduler.dynamic_jobs, simulation.dynamic_jobs),
+            acknowledge_dynamic_jobs=choose(
+                scheduler.acknowledge_dynamic_jobs, simulation.acknowledge_dynamic_jobs
+            ),
+            profile_reuse=choose(scheduler.profile_reuse, simulation.profile_reuse),
+            compute_sharing=simulation.compute_sharing,
+            storage_sharing=simulation.storage_sharing,
+            forward_unknown_events=simulation.forward_unknown_events,
+            split_kill_ack=choose(
+                scheduler.split_kill_ack, simulation.split_kill_ack or scheduler.compat == "pybatsim"
+            ),
+            sched_config=simulation.sched_config,
+            wants=scheduler.wants,
+            seed=self.config.seed,
+        )
+        return Simulator(self.platform, self.workloads, recorder, options, self.events)
+
+
+def run_experiment(
+    config: ExperimentConfig,
+    *,
+    mode: Mode,
+    output: Path,
+    progress: Progress,
+    pin: bool,
+) -> RunOutcome:
+    """Run an experiment; a scheduler given as an endpoint is asked there in either mode.
+
+    Args:
+        mode: whether a scheduler given as an algorithm runs in this process or in one of its own.
+        output: folder of the results, already found usable.
+        pin: put the processes of a run on one core; they take turns, so that is faster.
+
+    Raises:
+        BatpyError: bad input, before anything was written. What happens later is in the outcome.
+    """
+    loaded = Loaded(config)
+    scheduler = next(iter(config.schedulers.values()))
+    if scheduler.endpoint is not None:
+        return _over(loaded, scheduler, _zeromq(config, scheduler.endpoint, scheduler.name), output, progress)
+    assert scheduler.algorithm is not None
+    # Made here even when a process of its own will make it again: a bad option is found before anything runs.
+    from batpy.schedulers.registry import make_scheduler
+
+    core = make_scheduler(scheduler.algorithm, base=scheduler.base)
+    if mode == "embedded":
+        return _over(loaded, scheduler, InProcessLink(core), output, progress)
+    from batpy.cli.children import start_scheduler
+
+    child = start_scheduler(scheduler, output, pin=pin)
+    try:
+        child.wait_until_bound(config.simulation.deadline or None)
+        link = _zeromq(config, child.endpoint, scheduler.name)
+        outcome = _over(loaded, scheduler, link, output, progress, child.why_dead)
+        child.finished = outcome.outcome == "done"
+        return outcome
+    finally:
+        child.stop()
+
+
+def _over(
+    loaded: Loaded,
+    scheduler: SchedulerConfig,
+    link: Link,
+    output: Path,
+    progress: Progress,
+    why_dead: Callable[[], str | None] = lambda: None,
+) -> RunOutcome:
+    try:
+        return _simulate(loaded, scheduler, link, output, progress, why_dead)
+    finally:
+        link.close()
+
+
+def _zeromq(config: ExperimentConfig, endpoint: str, name: str) -> Link:
+    from batpy.protocol.codec import make_codec
+    from batpy.transport.zeromq import ZmqLink
+
+    simulation = config.simulation
+    codec = make_codec(simulation.codec, simulation.resolution, float6=simulation.float6)
+    return ZmqLink(endpoint, codec, simulation.deadline or None, f"scheduler {name}")
+
+
+def _simulate(
+    loaded: Loaded,
+    scheduler: SchedulerConfig,
+    link: Link,
+    output: Path,
+    progress: Progress,
+    why_dead: Callable[[], str | None],
+) -> RunOutcome:
+    recorder = RunRecorder(output)
+    simulator = loaded.simulator(recorder, scheduler)
+    _save(loaded.config, output)
+    outcome, failure = "done", None
+    begun = time.perf_counter()
+    asked = [0.0]
+    # Messages and records hold no cycles: collecting garbage often only costs time.
+    thresholds = gc.get_threshold()
+    gc.set_threshold(200_000, 50, 1000)
+    try:
+        _drive(simulator, link, progress, asked)
+    except BatpyError as why:
+        outcome, failure = ("peer_lost" if why.exit_code == 3 else "refused"), why
+    except KeyboardInterrupt:
+        outcome = "interrupted"
+    finally:
+        gc.set_threshold(*thresholds)
+        reason = "" if failure is None else str(failure)
+        if outcome == "peer_lost" and (end := why_dead()):
+            reason = f"{reason}; {end}"
+        simulator.finish(outcome, reason)
+        recorder.close(Timing(asked[0], time.perf_counter() - begun))
+        progress.close()
+    code = {"done": 0, "interrupted": 130}.get(outcome, failure.exit_code if failure else 2)
+    return RunOutcome(
+        outcome=outcome,
+        reason=reason,
+        exit_code=code,
+        folder=output,
+        summary=recorder.summary,
+        notices=loaded.notices,
+    )
+
+
+def _drive(simulator: Simulator, link: Link, progress: Progress, asked: list[float]) -> None:
+    """Pass messages until the simulation is over, measuring how long the scheduler took."""
+    clock, ask, handle = time.perf_counter, link.ask, simulator.handle
+    scale = simulator.config.ticks_per_second
+    ended = simulator.jobs.ended
+    next_look = 0
+    request: Message | None = simulator.begin()
+    while request is not None:
+        before = clock()
+        reply = ask(request)
+        asked[0] += clock() - before
+        request = handle(reply)
+        if len(ended) >= next_look:
+            next_look = len(ended) + PROGRESS_EVERY
+            progress.advance(simulator.now / scale, len(ended), simulator.jobs_total)
+
+
+def _save(config: ExperimentConfig, output: Path) -> None:
+    """Keep what was run beside its results."""
+    text = json.dumps(config.to_tree(), indent=2, sort_keys=True) + "\n"
+    try:
+        (output / EXPERIMENT).write_text(text, encoding="utf-8")
+    except OSError as why:
+        raise InputError(f"cannot write: {why.strerror or why}", source=str(output / EXPERIMENT)) from None
+
+
+def serve_scheduler(
+    spec: str, *, bind: str, deadline: float | None, ready: Callable[[str], None] = lambda _: None
+) -> None:
+    """Serve one conversation as a scheduler, then return.
+
+    Args:
+        spec: the algorithm, such as ``easy[order=sjf]``.
+        bind: where to listen.
+        deadline: wall-clock seconds of silence after which the simulator counts as lost; None for never.
+        ready: told the endpoint once it is bound.
+
+    Raises:
+        BatpyError: bad options, an endpoint that cannot be bound, a lost or illegal peer.
+    """
+    from batpy.schedulers.registry import make_scheduler
+    from batpy.transport.zeromq import serve
+
+    gc.set_threshold(200_000, 50, 1000)
+    serve(make_scheduler(spec), bind, deadline_s=deadline, on_bound=ready)

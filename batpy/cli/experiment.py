@@ -1,0 +1,309 @@
+"""The experiment file: TOML in, one frozen ``ExperimentConfig`` out, nothing unknown left over."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Literal, cast
+
+from batpy.base.errors import InputError
+from batpy.cli.config import (
+    DEFAULT_DEADLINE,
+    ExperimentConfig,
+    InputFile,
+    PlatformConfig,
+    SchedulerConfig,
+    SimulationConfig,
+    WorkloadConfig,
+)
+from batpy.cli.overrides import apply_overrides
+from batpy.cli.samples import locate
+from batpy.cli.tables import Table
+from batpy.kernel.ticks import DEFAULT_TICKS_PER_SECOND
+
+KINDS = ("jobs", "pipelines", "requests")
+
+
+def load_experiment(
+    written: str,
+    settings: Iterable[str] = (),
+    *,
+    simulation: Mapping[str, Any] | None = None,
+    cwd: Path | None = None,
+) -> ExperimentConfig:
+    """Read an experiment file.
+
+    Relative paths in the file start from its own folder, those in *settings* and *simulation* from the
+    working folder.
+
+    Args:
+        written: a path, or ``sample:NAME``.
+        settings: texts ``key=value`` that change the file's content first.
+        simulation: values that take the place of those in ``[simulation]``.
+        cwd: the working folder; the process's own if None.
+
+    Raises:
+        InputError: one line with the file and the line (malformed TOML) or the path of the key.
+    """
+    here = Path.cwd() if cwd is None else cwd
+    path = locate(written, here, ending=".toml")
+    tree = _read(path, written)
+    changed = apply_overrides(tree, settings)
+    if simulation and isinstance(tree.setdefault("simulation", {}), dict):
+        tree["simulation"].update(simulation)
+        changed += [f"simulation.{key}" for key in simulation]
+    loader = _Loader(written, path.parent, here, frozenset(changed))
+    return loader.experiment(tree, path.name.removesuffix(".toml"))
+
+
+def from_tree(tree: dict[str, Any], *, source: str, name: str, cwd: Path) -> ExperimentConfig:
+    """An experiment that was put together from flags rather than read from a file."""
+    return _Loader(source, cwd, cwd, frozenset()).experiment(tree, name)
+
+
+def _read(path: Path, source: str) -> dict[str, Any]:
+    import tomllib
+
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError:
+        raise InputError("is not a text in UTF-8", source=source) from None
+    except OSError as why:
+        raise InputError(f"cannot be read: {why.strerror or why}", source=source) from None
+    try:
+        return tomllib.loads(text)
+    except RecursionError:
+        raise InputError("not well-formed TOML: nested too deeply", source=source) from None
+    except tomllib.TOMLDecodeError as why:
+        place = re.search(r" \(at line (\d+), column \d+\)$", str(why))
+        line = int(place[1]) if place else text.count("\n") + 1
+        problem = str(why)[: place.start()] if place else str(why).removesuffix(" (at end of document)")
+        raise InputError(f"not well-formed TOML: {problem}", source=source, line=line) from None
+
+
+class _Loader:
+    """Turns the tree of one file into a config.
+
+    Args:
+        base: folder of the file.
+        cwd: folder of paths among the *changed* keys.
+    """
+
+    def __init__(self, source: str, base: Path, cwd: Path, changed: frozenset[str]) -> None:
+        self.source = source
+        self.base = base
+        self.cwd = cwd
+        self.changed = changed
+
+    def experiment(self, tree: dict[str, Any], name: str) -> ExperimentConfig:
+        top = Table(tree, "", self.source)
+        if "broker" in tree:
+            raise top.fail("broker", "the broker comes in a later version; this one runs one scheduler")
+        platform = self._platform(top.table("platform"))
+        simulation = self._simulation(top.table("simulation"))
+        workload_tables = top.tables("workload")
+        schedulers = {key: self._scheduler(key, table) for key, table in top.named_tables("scheduler")}
+        output, seed = top.text("output"), top.integer("seed", 0, 0)
+        top.finish()
+        if not schedulers:
+            raise top.fail("scheduler", 'there must be one, such as [scheduler.easy] algorithm = "easy"')
+        if len(schedulers) > 1:
+            many = ", ".join(schedulers)
+            problem = f"the broker comes in a later version; until then one is the most, not {many}"
+            raise top.fail("scheduler", problem)
+        if not workload_tables and not self._registers_jobs(simulation, schedulers):
+            raise top.fail("workload", 'there must be at least one, such as [[workload]] file = "log.swf"')
+        return ExperimentConfig(
+            name=name,
+            source=self.source,
+            platform=platform,
+            simulation=simulation,
+            workloads=self._workloads(workload_tables, list(schedulers)),
+            schedulers=schedulers,
+            output=self._folder("output") / output if output is not None else None,
+            seed=seed or 0,
+        )
+
+    @staticmethod
+    def _registers_jobs(simulation: SimulationConfig, schedulers: dict[str, SchedulerConfig]) -> bool:
+        asked = (scheduler.dynamic_jobs for scheduler in schedulers.values())
+        return any(simulation.dynamic_jobs if own is None else own for own in asked)
+
+    # ------------------------------------------------------------------ files
+
+    def _folder(self, place: str) -> Path:
+        """Folder that a relative path under the key *place* starts from."""
+        prefixes = (key for key in self.changed if place == key or place.startswith((f"{key}.", f"{key}[")))
+        return self.base if next(prefixes, None) is None else self.cwd
+
+    def _file(self, written: str, place: str) -> InputFile:
+        try:
+            return InputFile(written, locate(written, self._folder(place)))
+        except InputError as why:
+            raise InputError(f"{written!r}: {why.problem}", source=self.source, path=place) from None
+
+    def _one_file(self, table: Table, key: str) -> InputFile | None:
+        written = table.text(key)
+        return None if written is None else self._file(written, table.place(key))
+
+    # ------------------------------------------------------------------ tables
+
+    def _platform(self, table: Table) -> PlatformConfig:
+        config = PlatformConfig(
+            file=self._one_file(table, "file"),
+            hosts=table.integer("hosts", None, 1),
+            cores=table.integer("cores", 1, 1) or 1,
+            memory=self._quantity(table, "memory"),
+            gpus=table.integer("gpus", 0, 0) or 0,
+            speed=self._speed(table),
+            master=table.text("master"),
+            roles=self._roles(table.table("roles")),
+        )
+        table.finish()
+        self._exactly_one(table, "file", "hosts")
+        for key in ("master", "roles"):
+            if key in table and "file" not in table:
+                raise table.fail(key, "is only for platforms read from a file")
+        if "speed" in table and "hosts" not in table:
+            raise table.fail("speed", "is only for platforms given as a number of hosts")
+        return config
+
+    def _quantity(self, table: Table, key: str) -> int | None:
+        value = table.value(key)
+        if isinstance(value, str):
+            from batpy.platforms.units import size_bytes
+
+            try:
+                return size_bytes(value)
+            except ValueError as why:
+                raise table.fail(key, str(why)) from None
+        return table.integer(key, None, 0)
+
+    def _speed(self, table: Table) -> float | None:
+        value = table.value("speed")
+        if value is None:
+            return None
+        from batpy.platforms.units import FLOPS, quantity
+
+        try:
+            speed = quantity(value if isinstance(value, str) else repr(value), FLOPS, "76.296Mf")
+        except ValueError as why:
+            raise table.fail("speed", str(why)) from None
+        if not speed:
+            raise table.fail("speed", "must be above 0")
+        return speed
+
+    @staticmethod
+    def _roles(table: Table) -> dict[str, str]:
+        return {name: table.text(name) or "" for name in table.tree}
+
+    def _simulation(self, table: Table) -> SimulationConfig:
+        if "energy" in table:
+            raise table.fail("energy", "is not in this version; it comes in a later one")
+        config_text = table.value("sched_config")
+        if config_text is not None and not isinstance(config_text, str):
+            raise table.fail("sched_config", f"must be a text, got {config_text!r}")
+        events = [self._file(file, table.place("events")) for file in table.texts("events")]
+        config = SimulationConfig(
+            time_step=table.seconds("time_step", 0.0),
+            resolution=table.integer("resolution", DEFAULT_TICKS_PER_SECOND, 1, 10**9)
+            or DEFAULT_TICKS_PER_SECOND,
+            codec=cast(Literal["json", "msgpack"], table.choice("codec", ("json", "msgpack"), "json")),
+            latency=table.seconds("latency", 0.0),
+            events=tuple(events),
+            mmax=table.integer("mmax", 0, 0) or 0,
+            mmax_workload=table.switch("mmax_workload", False),
+            dynamic_jobs=table.switch("dynamic_jobs", False),
+            acknowledge_dynamic_jobs=table.switch("acknowledge_dynamic_jobs", False),
+            profile_reuse=table.switch("profile_reuse", False),
+            forward_profiles=table.switch("forward_profiles", False),
+            compute_sharing=table.switch("compute_sharing", False),
+            storage_sharing=table.switch("storage_sharing", True),
+            strict=table.switch("strict", True),
+            deadline=table.seconds("deadline", DEFAULT_DEADLINE),
+            sched_config=config_text or "",
+            forward_unknown_events=table.switch("forward_unknown_events", False),
+            float6=table.switch("float6", False),
+            split_kill_ack=table.switch("split_kill_ack", False),
+        )
+        table.finish()
+        return config
+
+    def _workloads(self, tables: list[Table], schedulers: list[str]) -> tuple[WorkloadConfig, ...]:
+        found: dict[str, WorkloadConfig] = {}
+        for index, table in enumerate(tables):
+            config = self._workload(table, f"w{index}", schedulers)
+            if config.id in found:
+                raise table.fail("id", f"there is already a workload {config.id!r}")
+            found[config.id] = config
+        return tuple(found.values())
+
+    def _workload(self, table: Table, default_id: str, schedulers: list[str]) -> WorkloadConfig:
+        name = table.text("id") or default_id
+        if "!" in name or any(letter.isspace() for letter in name):
+            raise table.fail("id", f"must hold neither '!' nor blanks, got {name!r}")
+        kind = table.choice("kind", KINDS, "jobs")
+        if kind != "jobs":
+            raise table.fail("kind", f"{kind!r} comes in a later version; this one knows 'jobs'")
+        scheduler = table.text("scheduler") or schedulers[0]
+        if scheduler not in schedulers:
+            known = ", ".join(schedulers)
+            raise table.fail("scheduler", f"there is no [scheduler.{scheduler}] (there are: {known})")
+        config = WorkloadConfig(
+            id=name,
+            file=self._one_file(table, "file"),
+            generator=table.text("generator"),
+            swf=self._swf(table.table("swf")),
+            scheduler=scheduler,
+        )
+        table.finish()
+        self._exactly_one(table, "file", "generator")
+        if config.swf and config.file is None:
+            raise table.fail("swf", "is only for workloads read from a file")
+        return config
+
+    def _swf(self, table: Table) -> dict[str, Any]:
+        if table.tree:
+            from batpy.workloads.swf_options import SwfOptions
+
+            try:
+                SwfOptions.from_mapping(table.tree, table.path)
+            except InputError as why:
+                raise InputError(why.problem, source=self.source, path=why.path) from None
+        return dict(table.tree)
+
+    def _scheduler(self, name: str, table: Table) -> SchedulerConfig:
+        algorithm, endpoint = table.text("algorithm"), table.text("endpoint")
+        if endpoint is not None:
+            from batpy.transport.endpoint import check_endpoint
+
+            try:
+                check_endpoint(endpoint, bind=False)
+            except InputError as why:
+                raise table.fail("endpoint", f"{endpoint!r}: {why.problem}") from None
+        compat = table.text("compat")
+        if compat not in (None, "pybatsim"):
+            raise table.fail("compat", f"must be 'pybatsim', got {compat!r}")
+        config = SchedulerConfig(
+            name=name,
+            algorithm=algorithm,
+            endpoint=endpoint,
+            base=self._folder(table.place("algorithm")),
+            wants=table.texts("wants"),
+            compat=compat,
+            dynamic_jobs=table.optional_switch("dynamic_jobs"),
+            acknowledge_dynamic_jobs=table.optional_switch("acknowledge_dynamic_jobs"),
+            profile_reuse=table.optional_switch("profile_reuse"),
+            forward_profiles=table.optional_switch("forward_profiles"),
+            split_kill_ack=table.optional_switch("split_kill_ack"),
+        )
+        table.finish()
+        self._exactly_one(table, "algorithm", "endpoint")
+        return config
+
+    @staticmethod
+    def _exactly_one(table: Table, first: str, second: str) -> None:
+        if (first in table) == (second in table):
+            told = "both are given" if first in table else "neither is given"
+            raise table.fail("", f"must have exactly one of {first!r} and {second!r}; {told}")

@@ -1,0 +1,88 @@
+"""Flags that several commands share: those of ``[simulation]``, and how a run is shown and kept."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from batpy.base.errors import InputError
+from batpy.cli.output import POLICY
+
+_SWITCHES = (
+    ("dynamic_jobs", "--enable-dynamic-jobs", "the scheduler may register jobs and profiles"),
+    ("acknowledge_dynamic_jobs", "--acknowledge-dynamic-jobs", "registered jobs are told back as submitted"),
+    ("profile_reuse", "--enable-profile-reuse", "profiles stay known once their jobs are over"),
+    ("forward_profiles", "--forward-profiles-on-submission", "each submitted job brings its profile"),
+    ("compute_sharing", "--enable-compute-sharing", "several jobs may share a compute host"),
+    ("forward_unknown_events", "--forward-unknown-events", "generic external events are passed on"),
+    ("mmax_workload", "--mmax-workload", "use as many hosts as the workload was made for"),
+    ("float6", "--float6", "JSON numbers with six decimals, as Batsim writes them"),
+    ("split_kill_ack", "--split-kill-ack", "kills are acknowledged for jobs that still ran only"),
+)
+_NEGATIVE = (
+    ("storage_sharing", "--disable-storage-sharing", "one job at a time on a storage host"),
+    ("strict", "--lenient", "a decision that breaks a rule changes nothing, and the run goes on"),
+)
+
+
+def add_simulation_flags(parser: argparse.ArgumentParser) -> None:
+    """Add one flag for each key of ``[simulation]``, under Batsim's name where it has one."""
+    group = parser.add_argument_group("simulation")
+    add = group.add_argument
+    add("--codec", choices=("json", "msgpack"), help="of messages between processes (default: json)")
+    add("--time-step", type=float, metavar="SECONDS", help="consult the scheduler at multiples only")
+    add("--resolution", type=int, metavar="TICKS", help="ticks per second (default: 1000000)")
+    add("--latency", type=float, metavar="SECONDS", help="simulated duration of each message")
+    add(
+        "--deadline",
+        type=float,
+        metavar="SECONDS",
+        help="longest wait for a scheduler (default: 60; 0: ever)",
+    )
+    add("--mmax", type=int, metavar="N", help="keep the first N compute hosts only")
+    add("--events", action="append", metavar="FILE", help="external events; may be repeated")
+    text = group.add_mutually_exclusive_group()
+    text.add_argument("--sched-cfg", metavar="TEXT", help="text handed to the scheduler")
+    text.add_argument("--sched-cfg-file", metavar="FILE", help="file whose text is handed to the scheduler")
+    for key, flag, meaning in _SWITCHES:
+        add(flag, dest=key, action="store_true", default=None, help=meaning)
+    for key, flag, meaning in _NEGATIVE:
+        add(flag, dest=key, action="store_false", default=None, help=meaning)
+
+
+def simulation_tree(arguments: argparse.Namespace) -> dict[str, Any]:
+    """What the flags say, as the content of ``[simulation]``; only what was given.
+
+    Raises:
+        InputError: the file of ``--sched-cfg-file`` cannot be read.
+    """
+    keys = ("codec", "time_step", "resolution", "latency", "deadline", "mmax", "events")
+    switches = [key for key, _, _ in _SWITCHES + _NEGATIVE]
+    tree = {key: getattr(arguments, key) for key in (*keys, *switches)}
+    tree["sched_config"] = arguments.sched_cfg
+    if arguments.sched_cfg_file is not None:
+        tree["sched_config"] = _text_of(arguments.sched_cfg_file)
+    return {key: value for key, value in tree.items() if value is not None}
+
+
+def _text_of(file: str) -> str:
+    try:
+        return Path(file).read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        raise InputError("is not a text in UTF-8", source=file) from None
+    except OSError as why:
+        raise InputError(f"cannot be read: {why.strerror or why}", source=file) from None
+
+
+def add_result_flags(parser: argparse.ArgumentParser, default_output: str, *short: str) -> None:
+    """Add where the results go and how they are shown."""
+    group = parser.add_argument_group("results", POLICY)
+    add = group.add_argument
+    add(*short, "--output", metavar="DIR", help=f"folder of the results (default: {default_output})")
+    add("--no-overwrite", action="store_true", help="refuse a folder that holds an earlier run, too")
+    add("--groups", action="store_true", help="show the summary per user and per queue, too")
+    add("--warm-up", default="", metavar="AMOUNT", help="leave out the first SECONDS, or PERCENT%% of jobs")
+    add("--cool-down", default="", metavar="AMOUNT", help="leave out the last SECONDS, or PERCENT%% of jobs")
+    add("--json", action="store_true", help="print the summary as JSON")
+    add("--quiet", action="store_true", help="print nothing but errors (and the JSON, if asked for)")

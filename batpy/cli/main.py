@@ -1,0 +1,119 @@
+"""The ``batpy`` command: finds the sub-command, turns errors into one line and an exit code.
+
+A sub-command is a module that is imported only when it is used. It offers ``configure() -> CommandParser``
+and ``execute(arguments) -> int``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import sys
+from collections.abc import Callable, Sequence
+from typing import Protocol, cast
+
+from batpy._version import __version__
+from batpy.base.errors import EXIT_BAD_INPUT, EXIT_DONE, BatpyError, InputError
+from batpy.cli.outcome import EXIT_INTERRUPTED
+
+EXIT_BUG = 70  # EX_SOFTWARE of sysexits.h
+EXIT_BROKEN_PIPE = 141  # as a shell reports a process ended by SIGPIPE
+
+# name -> module, one line
+COMMANDS = {
+    "run": ("batpy.cli.commands.run", "run an experiment file"),
+    "simulate": ("batpy.cli.commands.simulate", "simulate a platform for a scheduler that already runs"),
+    "scheduler": ("batpy.cli.commands.scheduler", "serve one of our schedulers, or your own, to a simulator"),
+    "list": ("batpy.cli.commands.listing", "list schedulers, platforms, workloads or generators"),
+    "workload": ("batpy.cli.commands.workload", "describe, convert or generate workloads"),
+    "audit": ("batpy.cli.commands.audit", "check the journal of a run again"),
+}
+
+
+class Command(Protocol):
+    """What the module of a sub-command offers."""
+
+    configure: Callable[[], argparse.ArgumentParser]
+    execute: Callable[[argparse.Namespace], int]
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command.
+
+    Args:
+        argv: the arguments after ``batpy``; those of the process if None.
+
+    Returns:
+        0 done, 2 bad input or a breach of the protocol, 3 a process died or timed out, 70 a bug of ours,
+        130 interrupted.
+    """
+    try:
+        code = _dispatch(list(sys.argv[1:] if argv is None else argv))
+        sys.stdout.flush()
+    except BatpyError as error:
+        return _complain(f"error: {_one_line(error)}", error.exit_code)
+    except KeyboardInterrupt:
+        return _complain("error: interrupted", EXIT_INTERRUPTED)
+    except BrokenPipeError:
+        # Whoever read our output has gone. Python would complain once more while it shuts down.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_BROKEN_PIPE
+    except SystemExit as leave:  # --help
+        return leave.code if isinstance(leave.code, int) else EXIT_DONE
+    except OSError as error:
+        place = f"{error.filename}: " if error.filename else ""
+        return _complain(f"error: {place}{error.strerror or error}", EXIT_BAD_INPUT)
+    except Exception as error:
+        if os.environ.get("BATPY_DEBUG") == "1":
+            raise
+        name = type(error).__name__
+        told = f"a bug in batpy: {name}: {_one_line(error)}"
+        return _complain(f"{told}; please report it with what BATPY_DEBUG=1 shows", EXIT_BUG)
+    return code
+
+
+def _dispatch(arguments: list[str]) -> int:
+    if not arguments or arguments[0] in ("-h", "--help", "help"):
+        print(_usage())
+        return EXIT_DONE if arguments else EXIT_BAD_INPUT
+    name = arguments[0]
+    if name == "--version":
+        print(f"batpy {__version__}")
+        return EXIT_DONE
+    if name not in COMMANDS:
+        from batpy.cli.tables import closest
+
+        raise InputError(f"no such command{closest(name, list(COMMANDS))} (see batpy --help)", source=name)
+    command = cast(Command, importlib.import_module(COMMANDS[name][0]))
+    return command.execute(command.configure().parse_args(arguments[1:]))
+
+
+def _usage() -> str:
+    lines = [f"  {name:<10} {meaning}" for name, (_, meaning) in COMMANDS.items()]
+    return "\n".join(
+        [
+            "usage: batpy COMMAND ...",
+            "",
+            "Simulate how a machine park runs its jobs under a scheduler.",
+            "",
+            *lines,
+            "",
+            "batpy COMMAND --help says more; batpy --version tells the version.",
+            "Exit codes: 0 done, 2 bad input or protocol breach, 3 a process died or timed out,",
+            "130 interrupted.",
+        ]
+    )
+
+
+def _one_line(error: BaseException) -> str:
+    return " ".join(str(error).split()) or type(error).__name__
+
+
+def _complain(text: str, code: int) -> int:
+    print(f"batpy: {text}", file=sys.stderr)
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,80 @@
+"""From a checked configuration to a finished run and what is printed about it."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Literal
+
+from batpy.cli.outcome import RunOutcome
+from batpy.cli.output import check_output
+from batpy.cli.progress import make_progress
+
+if TYPE_CHECKING:
+    from batpy.cli.config import ExperimentConfig
+    from batpy.results.summary import Summary, Trim
+
+
+def run_and_report(
+    config: ExperimentConfig,
+    arguments: argparse.Namespace,
+    output: Path,
+    *,
+    mode: Literal["embedded", "processes"],
+    pin: bool = False,
+) -> int:
+    """Run an experiment and print its summary.
+
+    Args:
+        arguments: with the flags of ``batpy.cli.flags.add_result_flags``.
+
+    Returns:
+        The exit code of the command.
+
+    Raises:
+        BatpyError: bad input, found before anything was written.
+    """
+    from batpy.cli.compose import run_experiment
+    from batpy.results.summary import Trim
+
+    trim = Trim.parse(arguments.warm_up, arguments.cool_down)
+    check_output(output, overwrite=not arguments.no_overwrite)
+    with make_progress(arguments.quiet) as progress:
+        outcome = run_experiment(config, mode=mode, output=output, progress=progress, pin=pin)
+    return _report(outcome, arguments, trim)
+
+
+def _report(outcome: RunOutcome, arguments: argparse.Namespace, trim: Trim) -> int:
+    if not arguments.quiet:
+        for notice in outcome.notices:
+            print(f"batpy: note: {notice}", file=sys.stderr)
+    summary = _trimmed(outcome, trim)
+    if arguments.json and summary is not None:
+        sys.stdout.write(summary.to_json().decode())
+    elif not arguments.quiet:
+        if summary is not None:
+            _show(summary, groups=arguments.groups)
+        print(f"results in {outcome.folder}")
+    if outcome.outcome != "done":
+        print(f"batpy: error: {outcome.reason or outcome.outcome}", file=sys.stderr)
+    return outcome.exit_code
+
+
+def _trimmed(outcome: RunOutcome, trim: Trim) -> Summary | None:
+    if outcome.summary is None or trim.is_nothing:
+        return outcome.summary
+    from batpy.results.summary import SUMMARY, summarise
+
+    summary = summarise(outcome.folder, trim)
+    summary.write(outcome.folder / SUMMARY)
+    return summary
+
+
+def _show(summary: Summary, *, groups: bool) -> None:
+    if not sys.stdout.isatty():
+        sys.stdout.write(summary.to_text(groups=groups))
+        return
+    from rich.console import Console
+
+    summary.render(Console(), groups=groups)

@@ -1,0 +1,247 @@
+"""The core of a scheduler process: messages in, messages out, a policy in the middle.
+
+It knows no socket and no wall clock. It says nothing that the real Batsim would not understand unless the
+simulator showed its ``batpy`` key.
+
+A start that is refused (DECISION_REFUSED) leaves the job where it was, and the job is not shown to the policy
+again in the same instant: it is held for 1 s, then 2 s, 4 s, ... of simulated time, and rejected after the
+sixth refusal, with the reason in its metadata. So a run ends whatever the gate thinks of a policy.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable
+from typing import cast
+
+from batpy._version import __version__
+from batpy.base.errors import BatpyError, InputError, RemoteProtocolError
+from batpy.protocol.messages import (
+    CallMeLater,
+    DecisionRefused,
+    Event,
+    ExecuteJob,
+    Hello,
+    JobCompleted,
+    JobSubmitted,
+    KillJob,
+    Message,
+    Notify,
+    RejectJob,
+    RequestedCall,
+    SetJobMetadata,
+    SimulationBegins,
+    SimulationEnds,
+)
+from batpy.schedulers.api import FOREVER, Job, Plan, Policy, View
+from batpy.schedulers.mirror import Mirror
+
+WANTS = ("machine_events", "refusals")
+MAX_REFUSALS = 5
+
+
+class SchedulerCore:
+    """Answers a simulator (or a broker) with what a policy decides.
+
+    Args:
+        policy: the decisions.
+        name: what the scheduler calls itself in its HELLO and in messages to the user.
+    """
+
+    def __init__(self, policy: Policy, name: str) -> None:
+        self.name = name
+        self._policy = policy
+        self._decide: Callable[[View], Plan | None] = policy.decide
+        self._mirror: Mirror | None = None
+        self._calls: list[int] = []  # dates of the calls asked for and not yet answered
+        self._refusals: dict[str, int] = {}
+        self._held: list[tuple[int, int, Job]] = []  # (date, serial, job)
+
+    def handle(self, message: Message, /) -> Message:
+        """Fold one message into the mirror, ask the policy, say its plan.
+
+        Raises:
+            RemoteProtocolError: the peer said something that cannot be.
+            InputError: a user's policy failed or planned something impossible.
+        """
+        mirror = self._mirror
+        now = message.now
+        if mirror is None:
+            return Message(now, self._greet(message))
+        view = mirror.view
+        view.now = now
+        decisions: list[Event] = []
+        view.arrived = arrived = []
+        view.ended = ended = []
+        view.disturbed = False
+        for event in message.events:
+            kind = type(event)
+            if kind is JobCompleted:
+                ended.append(mirror.completed(event))
+            elif kind is JobSubmitted:
+                job = mirror.submitted(event)
+                if 0 < job.res <= view.nb_hosts:
+                    mirror.queue[job.id] = job
+                    arrived.append(job)
+                else:
+                    self._reject(job, _why_never(job, view.nb_hosts), decisions)
+            elif kind is SimulationEnds:
+                return Message(now, [])
+            else:
+                self._fold(event, decisions)
+        if self._held:
+            self._show_again(mirror)
+        try:
+            plan = self._decide(view)
+        except Exception as why:
+            if (blame := self._blame(why)) is why:
+                raise
+            raise blame from why
+        if plan is not None:
+            self._apply(plan, mirror, decisions)
+        return Message(now, decisions)
+
+    # ------------------------------------------------------------------ beginning
+
+    def _greet(self, message: Message) -> list[Event]:
+        begins = message.events[0] if len(message.events) == 1 else None
+        if not isinstance(begins, SimulationBegins):
+            raise RemoteProtocolError("the first message must hold SIMULATION_BEGINS and nothing else")
+        self._mirror = mirror = Mirror(begins)
+        now = mirror.view.now = message.now
+        decisions: list[Event] = []
+        if begins.batpy is not None:
+            decisions.append(Hello(now, self.name, __version__, getattr(self._policy, "wants", WANTS)))
+        if begins.config.get("dynamic-jobs-enabled") and not getattr(self._policy, "registers", False):
+            # Without it the simulator would wait for registrations for ever.
+            decisions.append(Notify(now, "registration_finished"))
+        begin = getattr(self._policy, "begin", None)
+        if begin is not None:
+            plan = begin(mirror.view)
+            if plan is not None:
+                self._apply(plan, mirror, decisions)
+        return decisions
+
+    # ------------------------------------------------------------------ less common events
+
+    def _fold(self, event: Event, decisions: list[Event]) -> None:
+        mirror = cast(Mirror, self._mirror)
+        match event:
+            case RequestedCall():
+                while self._calls and self._calls[0] <= mirror.view.now:
+                    heapq.heappop(self._calls)
+            case Notify(type="event_machine_unavailable"):
+                mirror.hosts_left(event.resources or ())
+                mirror.view.disturbed = True
+            case Notify(type="event_machine_available"):
+                mirror.hosts_returned(event.resources or ())
+                mirror.view.disturbed = True
+            case DecisionRefused(decision="EXECUTE_JOB"):
+                self._refused(event, mirror, decisions)
+            case SimulationBegins():
+                raise RemoteProtocolError("SIMULATION_BEGINS came twice")
+            case _:
+                hear = getattr(self._policy, "hear", None)
+                if hear is not None:
+                    hear(event)
+
+    def _refused(self, event: DecisionRefused, mirror: Mirror, decisions: list[Event]) -> None:
+        view = mirror.view
+        job = mirror.take_back(event.job_id) if event.job_id is not None else None
+        if job is None:
+            return
+        view.ended.append(job)
+        view.disturbed = True
+        count = self._refusals[job.id] = self._refusals.get(job.id, 0) + 1
+        if count > MAX_REFUSALS:
+            del self._refusals[job.id]
+            self._reject(job, f"start refused {count} times: {event.reason}", decisions)
+            return
+        date = view.now + view.ticks_per_second * 2 ** (count - 1)
+        heapq.heappush(self._held, (date, job.serial, job))
+        self._call(date, view.now, decisions)
+
+    def _show_again(self, mirror: Mirror) -> None:
+        """Give held jobs whose time has come back to the policy."""
+        view = mirror.view
+        while self._held and self._held[0][0] <= view.now:
+            job = heapq.heappop(self._held)[2]
+            mirror.enqueue_again(job)
+            view.arrived.append(job)
+            view.disturbed = True
+        view.arrived.sort(key=lambda job: job.serial)
+
+    # ------------------------------------------------------------------ plan to decisions
+
+    def _apply(self, plan: Plan, mirror: Mirror, decisions: list[Event]) -> None:
+        view = mirror.view
+        now = view.now
+        if plan.starts:
+            queue, running, started = mirror.queue, mirror.running, view.started
+            for job, hosts in plan.starts:
+                job_id = job.id
+                if job_id not in queue:
+                    raise InputError(f"planned to start {job_id}, which does not wait", source=self.name)
+                del queue[job_id]
+                job.start = now
+                job.hosts = hosts
+                length = job.length
+                job.end = now + length if length < FOREVER else FOREVER + started
+                started += 1
+                running[job_id] = job
+                decisions.append(ExecuteJob(now, job_id, hosts))
+            view.free = plan.free
+            view.free_count = plan.free_count
+            view.started = started
+        if plan.more:
+            self._apply_more(plan, mirror, decisions)
+
+    def _apply_more(self, plan: Plan, mirror: Mirror, decisions: list[Event]) -> None:
+        now = mirror.view.now
+        for job, reason in plan.rejects:
+            if mirror.queue.pop(job.id, None) is None:
+                raise InputError(f"planned to reject {job.id}, which does not wait", source=self.name)
+            self._reject(job, reason, decisions)
+        if plan.kills:
+            decisions.append(KillJob(now, [job.id for job in plan.kills]))
+        decisions.extend(plan.also)
+        if plan.wake_at is not None:
+            self._call(plan.wake_at, now, decisions)
+
+    def _blame(self, why: Exception) -> Exception:
+        """What to raise when a policy failed: one line for the user, unless it is a bug of ours."""
+        if isinstance(why, InputError) and why.source is None:
+            return InputError(why.problem, source=self.name, path=why.path)
+        if isinstance(why, BatpyError) or type(self._policy).__module__.startswith("batpy."):
+            return why
+        return InputError(f"decide() failed at {_place(why)}: {why!r}", source=self.name)
+
+    def _call(self, date: int, now: int, decisions: list[Event]) -> None:
+        """Ask for a call at *date*, once."""
+        if date <= now:
+            raise InputError(f"asked to be called at tick {date}, it is already {now}", source=self.name)
+        if date not in self._calls:
+            heapq.heappush(self._calls, date)
+            decisions.append(CallMeLater(now, date))
+
+    def _reject(self, job: Job, reason: str, decisions: list[Event]) -> None:
+        now = cast(Mirror, self._mirror).view.now
+        # Batsim forgets a rejected job at once, and takes no double quotes in a metadata.
+        decisions.append(SetJobMetadata(now, job.id, f"rejected: {reason}".replace('"', "'")))
+        decisions.append(RejectJob(now, job.id))
+
+
+def _why_never(job: Job, nb_hosts: int) -> str:
+    if job.res < 1:
+        return f"asks for {job.res} hosts"
+    return f"asks for {job.res} hosts, the platform has {nb_hosts}"
+
+
+def _place(why: Exception) -> str:
+    """File name and line where a user's policy failed."""
+    trace = why.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    if trace is None:
+        return "an unknown line"
+    return f"{trace.tb_frame.f_code.co_filename.rpartition('/')[2]}:{trace.tb_lineno}"
