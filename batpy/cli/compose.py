@@ -13,8 +13,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from batpy.base.errors import BatpyError, InputError
-from batpy.cli.outcome import RunOutcome
+from batpy.base.errors import EXIT_BAD_INPUT, EXIT_DONE, EXIT_PEER, BatpyError, InputError
+from batpy.cli.interrupts import Interrupts
+from batpy.cli.outcome import EXIT_INTERRUPTED, RunOutcome
+from batpy.cli.output import claim
 from batpy.protocol.messages import Message
 from batpy.results.recorder import RunRecorder
 from batpy.results.timing import Timing
@@ -63,7 +65,7 @@ class Loaded:
             mmax = min(filter(None, (mmax, max(sizes, default=0))), default=0)
         return load_platform(
             wanted.source,
-            source=wanted.file.told if wanted.file else None,
+            source=wanted.file.written if wanted.file else None,
             cores=wanted.cores,
             memory=wanted.memory,
             gpus=wanted.gpus,
@@ -88,7 +90,7 @@ class Loaded:
         workload = load_workload(
             wanted.file.path,
             wanted.id,
-            source=wanted.file.told,
+            source=wanted.file.written,
             ticks_per_second=ticks,
             swf=wanted.swf,
         )
@@ -101,7 +103,7 @@ class Loaded:
         file = self.config.simulation.events[index]
         return read_events(
             file.path,
-            source=file.told,
+            source=file.written,
             ticks_per_second=self.config.simulation.resolution,
             generic=self.config.simulation.forward_unknown_events,
         )
@@ -144,6 +146,7 @@ def run_experiment(
     output: Path,
     progress: Progress,
     pin: bool,
+    overwrite: bool = True,
 ) -> RunOutcome:
     """Run an experiment; a scheduler given as an endpoint is asked there in either mode.
 
@@ -151,46 +154,44 @@ def run_experiment(
         mode: whether a scheduler given as an algorithm runs in this process or in one of its own.
         output: folder of the results, already found usable.
         pin: put the processes of a run on one core; they take turns, so that is faster.
+        overwrite: an earlier run in *output* may be replaced.
 
     Raises:
         BatpyError: bad input, before anything was written. What happens later is in the outcome.
     """
     loaded = Loaded(config)
     scheduler = next(iter(config.schedulers.values()))
-    if scheduler.endpoint is not None:
-        return _over(loaded, scheduler, _zeromq(config, scheduler.endpoint, scheduler.name), output, progress)
-    assert scheduler.algorithm is not None
-    # Made here even when a process of its own will make it again: a bad option is found before anything runs.
-    from batpy.schedulers.registry import make_scheduler
+    core = None
+    if scheduler.algorithm is not None:
+        # Made here even when a process of its own will make it again: a bad option is found before anything
+        # runs.
+        from batpy.schedulers.registry import make_scheduler
 
-    core = make_scheduler(scheduler.algorithm, base=scheduler.base)
-    if mode == "embedded":
-        return _over(loaded, scheduler, InProcessLink(core), output, progress)
+        core = make_scheduler(scheduler.algorithm, base=scheduler.base)
+    with claim(output, overwrite=overwrite), Interrupts() as interrupts:
+        run = _Run(loaded, scheduler, output, progress, interrupts)
+        if core is None:
+            assert scheduler.endpoint is not None
+            return run.over(_zeromq(config, scheduler.endpoint, scheduler.name))
+        if mode == "embedded":
+            return run.over(InProcessLink(core))
+        return _with_child(run, pin=pin)
+
+
+def _with_child(run: _Run, *, pin: bool) -> RunOutcome:
+    """Run with the scheduler as a process of its own, which is gone afterwards."""
     from batpy.cli.children import start_scheduler
 
-    child = start_scheduler(scheduler, output, pin=pin)
+    config = run.loaded.config
+    child = start_scheduler(run.scheduler, run.output, pin=pin)
     try:
-        child.wait_until_bound(config.simulation.deadline or None)
-        link = _zeromq(config, child.endpoint, scheduler.name)
-        outcome = _over(loaded, scheduler, link, output, progress, child.why_dead)
+        with run.interrupts.let_through():
+            child.wait_until_bound(config.simulation.deadline or None)
+        outcome = run.over(_zeromq(config, child.endpoint, run.scheduler.name), child.why_dead)
         child.finished = outcome.outcome == "done"
         return outcome
     finally:
         child.stop()
-
-
-def _over(
-    loaded: Loaded,
-    scheduler: SchedulerConfig,
-    link: Link,
-    output: Path,
-    progress: Progress,
-    why_dead: Callable[[], str | None] = lambda: None,
-) -> RunOutcome:
-    try:
-        return _simulate(loaded, scheduler, link, output, progress, why_dead)
-    finally:
-        link.close()
 
 
 def _zeromq(config: ExperimentConfig, endpoint: str, name: str) -> Link:
@@ -202,63 +203,90 @@ def _zeromq(config: ExperimentConfig, endpoint: str, name: str) -> Link:
     return ZmqLink(endpoint, codec, simulation.deadline or None, f"scheduler {name}")
 
 
-def _simulate(
-    loaded: Loaded,
-    scheduler: SchedulerConfig,
-    link: Link,
-    output: Path,
-    progress: Progress,
-    why_dead: Callable[[], str | None],
-) -> RunOutcome:
-    recorder = RunRecorder(output)
-    simulator = loaded.simulator(recorder, scheduler)
-    _save(loaded.config, output)
-    outcome, failure = "done", None
-    begun = time.perf_counter()
-    asked = [0.0]
-    # Messages and records hold no cycles: collecting garbage often only costs time.
-    thresholds = gc.get_threshold()
-    gc.set_threshold(200_000, 50, 1000)
-    try:
-        _drive(simulator, link, progress, asked)
-    except BatpyError as why:
-        outcome, failure = ("peer_lost" if why.exit_code == 3 else "refused"), why
-    except KeyboardInterrupt:
-        outcome = "interrupted"
-    finally:
-        gc.set_threshold(*thresholds)
-        reason = "" if failure is None else str(failure)
-        if outcome == "peer_lost" and (end := why_dead()):
-            reason = f"{reason}; {end}"
-        simulator.finish(outcome, reason)
-        recorder.close(Timing(asked[0], time.perf_counter() - begun))
-        progress.close()
-    code = {"done": 0, "interrupted": 130}.get(outcome, failure.exit_code if failure else 2)
-    return RunOutcome(
-        outcome=outcome,
-        reason=reason,
-        exit_code=code,
-        folder=output,
-        summary=recorder.summary,
-        notices=loaded.notices,
-    )
+class _Run:
+    """One run of loaded inputs, whoever answers.
 
+    Args:
+        scheduler: the one that answers.
+        interrupts: held back except while the scheduler is waited for.
+    """
 
-def _drive(simulator: Simulator, link: Link, progress: Progress, asked: list[float]) -> None:
-    """Pass messages until the simulation is over, measuring how long the scheduler took."""
-    clock, ask, handle = time.perf_counter, link.ask, simulator.handle
-    scale = simulator.config.ticks_per_second
-    ended = simulator.jobs.ended
-    next_look = 0
-    request: Message | None = simulator.begin()
-    while request is not None:
-        before = clock()
-        reply = ask(request)
-        asked[0] += clock() - before
-        request = handle(reply)
-        if len(ended) >= next_look:
-            next_look = len(ended) + PROGRESS_EVERY
-            progress.advance(simulator.now / scale, len(ended), simulator.jobs_total)
+    def __init__(
+        self,
+        loaded: Loaded,
+        scheduler: SchedulerConfig,
+        output: Path,
+        progress: Progress,
+        interrupts: Interrupts,
+    ) -> None:
+        self.loaded = loaded
+        self.scheduler = scheduler
+        self.output = output
+        self.progress = progress
+        self.interrupts = interrupts
+        self._asked = 0.0
+
+    def over(self, link: Link, why_dead: Callable[[], str | None] = lambda: None) -> RunOutcome:
+        """Run over *link*, and close it.
+
+        Args:
+            why_dead: how the process of the scheduler ended, or None if it lives or is not ours.
+        """
+        try:
+            return self._simulate(link, why_dead)
+        finally:
+            link.close()
+
+    def _simulate(self, link: Link, why_dead: Callable[[], str | None]) -> RunOutcome:
+        recorder = RunRecorder(self.output)
+        simulator = self.loaded.simulator(recorder, self.scheduler)
+        _save(self.loaded.config, self.output)
+        # Whatever leaves the loop in a way that nobody thought of is no finished run.
+        outcome, reason, code = "failed", "", EXIT_BAD_INPUT
+        begun = time.perf_counter()
+        # Messages and records hold no cycles: collecting garbage often only costs time.
+        thresholds = gc.get_threshold()
+        gc.set_threshold(200_000, 50, 1000)
+        try:
+            self._drive(simulator, link)
+            outcome, code = "done", EXIT_DONE
+        except BatpyError as why:
+            outcome, code, reason = "peer_lost" if why.exit_code == EXIT_PEER else "refused", why.exit_code, str(why)
+        except KeyboardInterrupt:
+            outcome, code = "interrupted", EXIT_INTERRUPTED
+        except BaseException as why:
+            reason = f"{type(why).__name__}: {why}"
+            raise
+        finally:
+            gc.set_threshold(*thresholds)
+            if outcome == "peer_lost" and (end := why_dead()):
+                reason = f"{reason}; {end}"
+            simulator.finish(outcome, reason)
+            recorder.close(Timing(self._asked, time.perf_counter() - begun))
+            self.progress.close()
+        return RunOutcome(outcome, reason, code, self.output, recorder.summary, self.loaded.notices)
+
+    def _drive(self, simulator: Simulator, link: Link) -> None:
+        """Pass messages until the simulation is over, measuring how long the scheduler took."""
+        clock, ask, handle = time.perf_counter, link.ask, simulator.handle
+        scale, progress, interrupts = simulator.config.ticks_per_second, self.progress, self.interrupts
+        ended = simulator.jobs.ended
+        next_look = 0
+        request: Message | None = simulator.begin()
+        while request is not None:
+            before = clock()
+            interrupts.waiting = True
+            try:
+                if interrupts.pending:
+                    interrupts.check()
+                reply = ask(request)
+            finally:
+                interrupts.waiting = False
+            self._asked += clock() - before
+            request = handle(reply)
+            if len(ended) >= next_look:
+                next_look = len(ended) + PROGRESS_EVERY
+                progress.advance(simulator.now / scale, len(ended), simulator.jobs_total)
 
 
 def _save(config: ExperimentConfig, output: Path) -> None:

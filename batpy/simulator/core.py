@@ -135,7 +135,7 @@ class Simulator:
                 nb_compute=len(self.platform.compute),
                 nb_storage=len(self.platform.storage),
                 compute_sharing=self.config.compute_sharing,
-                workloads={w.id: w.source for w in self.workloads},
+                workloads={w.id: _without_place(w.source) for w in self.workloads},
                 hosts=() if self.platform.source.startswith("hosts=") else self._names(),
                 seed=self.config.seed,
             )
@@ -265,6 +265,8 @@ class Simulator:
         now = self.agenda.now
         id_ = f"{home.id}!{job.id}"
         self.jobs.alive[id_] = Entry(id_, home, job)
+        if self.config.dynamic_jobs and job.behaviour is not None:
+            home.remember(job.behaviour)
         self.write(
             r.Submitted(
                 now,
@@ -342,6 +344,11 @@ class Simulator:
                 h for alloc in busy for a, b in alloc for h in range(a, b + 1) if h < self.park.nb_compute
             ]
             assert len(hosts) == len(set(hosts)), "two exclusive jobs share a host"
+
+
+def _without_place(source: str) -> str:
+    """A file as the user wrote it, less the folders of this machine: equal runs, equal journals anywhere."""
+    return source.rpartition("/")[2] if source.startswith("/") else source
 
 
 def run(simulator: Simulator, ask: Callable[[m.Message], m.Message]) -> None:

@@ -68,6 +68,10 @@ class Home:
         """Register a new profile."""
         self._registered[profile.name] = profile
 
+    def remember(self, behaviour: Profile) -> None:
+        """Know a profile that came with a job, so that a job registered later may name it."""
+        self._registered.setdefault(behaviour.name, behaviour)
+
     def has_static_job(self, name: str) -> bool:
         """True if the workload's file holds a job of this name, submitted or not."""
         if self.static is None:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
+import msgspec
 import pytest
-from playback import DELAYS, SECOND, Greedy, job, play
+from playback import DELAYS, SECOND, Greedy, JobList, Journal, hosts, job, play
 
 from batpy.base.errors import RemoteProtocolError
 from batpy.protocol import messages as m
 from batpy.protocol import records as r
+from batpy.simulator.config import SimulatorConfig
+from batpy.simulator.core import Simulator, run
+from batpy.workloads.job import Job
+from batpy.workloads.profile import parse_profile
 
 DYNAMIC = {"dynamic_jobs": True, "acknowledge_dynamic_jobs": True}
 Script = Callable[[int], list[m.Event]]
@@ -150,3 +155,20 @@ def test_profiles_are_forwarded_on_submission_when_asked() -> None:
     [begins] = ask.events(m.SimulationBegins)
     assert begins.config["profiles-forwarded-on-submission"] is True
     assert begins.profiles["w0"]["d5"] == {"type": "delay", "delay": 5}
+
+
+def test_a_job_may_be_registered_with_the_profile_of_a_streamed_job() -> None:
+    class Streamed(JobList):
+        streamed = True
+
+        def jobs(self) -> Iterator[Job]:
+            for each in super().jobs():
+                yield msgspec.structs.replace(
+                    each, behaviour=parse_profile(each.profile, DELAYS[each.profile])
+                )
+
+    script = speak(lambda t: [m.RegisterJob(t, "w0!a#1", job("a#1")), finished(t)], at=20 * SECOND)
+    journal = Journal()
+    config = SimulatorConfig(dynamic_jobs=True, acknowledge_dynamic_jobs=True, profile_reuse=True)
+    run(Simulator(hosts(4), [Streamed([job("a"), job("b", subtime=30)], {})], journal, config), script)
+    assert journal.spans()["w0!a#1"] == (20, 30, "COMPLETED_SUCCESSFULLY")
