@@ -22,9 +22,14 @@ what to do. It knows no socket, no simulator and no clock but ``view.now``. A wh
                     plan.start(job)
             return plan
 
-A policy may keep what it learns between two calls; ``view.arrived`` and ``view.ended`` say what is new. An
-optional method ``begin(view)`` is called once, before the first job. Options are the fields of the dataclass
-(or of a dataclass in the attribute ``Options``, then given to the constructor).
+A policy may keep what it learns between two calls; ``view.arrived`` and ``view.ended`` say what is new.
+Options are the fields of the dataclass (or of a dataclass in the attribute ``Options``, then given to the
+constructor). It may also have:
+
+- ``begin(view)``, called once before the first job; it may return a plan.
+- ``hear(event)``, called with the protocol's other events: answers, messages of jobs, notices.
+- ``registers = True``: it registers jobs (through ``Plan.say``), and says itself when it is done with that.
+- ``wants``: what its HELLO asks for, instead of machine events and refusals.
 """
 
 from __future__ import annotations

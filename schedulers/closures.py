@@ -23,9 +23,10 @@ import json
 import math
 from bisect import bisect_right
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from batpy.base.errors import InputError
 from batpy.protocol import hostset
@@ -36,8 +37,7 @@ _KINDS = ("reservation", "outage")
 _KEYS = ("hosts", "count", "start", "end", "label")
 
 
-@dataclass(frozen=True, slots=True)
-class ClosureRequest:
+class ClosureRequest(msgspec.Struct, frozen=True):
     """One entry of the file, checked, dates in seconds.
 
     Attributes:
@@ -55,8 +55,7 @@ class ClosureRequest:
     label: str
 
 
-@dataclass(frozen=True, slots=True)
-class Closure:
+class Closure(msgspec.Struct, frozen=True):
     """These hosts are closed on ``[start, end)``, in ticks; ``mask`` is the same set as a bit mask."""
 
     start: int
@@ -73,9 +72,6 @@ class Closures:
     def __init__(self, closures: Sequence[Closure] = ()) -> None:
         self._all = sorted(closures, key=lambda closure: (closure.start, closure.end, closure.hosts))
         self._ends = sorted({closure.end for closure in closures})
-
-    def __bool__(self) -> bool:
-        return bool(self._all)
 
     def after(self, now: int) -> list[Closure]:
         """Those not over at *now*."""

@@ -6,6 +6,9 @@ assertions. Every text is one line that says where, which rule, and what to do.
 
 from __future__ import annotations
 
+LONGEST_LINE = 500
+"""Characters of a complaint; what quotes a whole file is cut in its middle."""
+
 EXIT_DONE = 0
 EXIT_BAD_INPUT = 2
 EXIT_PEER = 3
@@ -72,3 +75,16 @@ class PeerError(BatpyError):
 
 class ModelError(BatpyError):
     """A model was asked for something it cannot do; the text names the subject and its last moves."""
+
+
+def one_line(what: object) -> str:
+    """*what* as one line that a terminal can show: no control characters, no more than 500 letters.
+
+    An exception without a text is told by its name.
+    """
+    text = " ".join(str(what).split())
+    if len(text) > LONGEST_LINE:
+        text = f"{text[: LONGEST_LINE - 100]} ... {text[-95:]}"
+    if not text.isprintable():
+        text = "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in text)
+    return text or type(what).__name__

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import dataclasses
 import enum
-import importlib
 import math
 import sys
 import types
@@ -283,6 +282,8 @@ class Registry(Generic[T]):
                 return load_file(file, class_name, sort=self.sort, accepts=self._accepts)
             target = self._from_entry_point(name)
         if isinstance(target, str):
+            import importlib
+
             module, _, attribute = target.partition(":")
             target = self._table[name] = getattr(importlib.import_module(module), attribute)
         return target

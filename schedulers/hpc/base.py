@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from batpy.protocol.hostset import HostSet
 from batpy.schedulers.api import FOREVER, Job, Plan, View
-from batpy.schedulers.closures import Closures, place_closures, read_closures
 from batpy.schedulers.hosts import CHOOSERS, Chooser, to_mask
 from batpy.schedulers.timeline import BEYOND, HostTimeline
+
+if TYPE_CHECKING:
+    from batpy.schedulers.closures import ClosureRequest, Closures
 
 
 @dataclass(frozen=True)
@@ -37,14 +39,22 @@ class HpcPolicy:
     def __init__(self, options: HpcOptions) -> None:
         self._choose: Chooser = CHOOSERS[options.hosts]
         self._consecutive = options.hosts == "contiguous"
-        self._source = str(options.calendar)
-        self._requests = read_closures(options.calendar) if options.calendar is not None else []
-        self._closures = Closures()
+        self._calendar = options.calendar
+        self._requests: list[ClosureRequest] = []
+        self._closures: Closures | None = None
+        if options.calendar is not None:
+            from batpy.schedulers.closures import read_closures
+
+            self._requests = read_closures(options.calendar)
 
     def begin(self, view: View) -> Plan | None:
         """Learn the platform."""
         if self._requests:
-            self._closures = place_closures(self._requests, view.hosts, view.ticks_per_second, self._source)
+            from batpy.schedulers.closures import place_closures
+
+            self._closures = place_closures(
+                self._requests, view.hosts, view.ticks_per_second, str(self._calendar)
+            )
         return None
 
     def _timeline(self, view: View) -> HostTimeline:
@@ -52,7 +62,7 @@ class HpcPolicy:
         timeline = view.availability()
         now = view.now
         down = to_mask(view.down)
-        closures = self._closures.after(now)
+        closures = self._closures.after(now) if self._closures is not None else []
         for closure in closures:
             if closure.start <= now and closure.mask & down:
                 # Away as planned, so it is expected back as planned.
@@ -63,7 +73,7 @@ class HpcPolicy:
 
     def _wake_when_opened(self, plan: Plan, view: View) -> Plan:
         """Nothing is said when a closure ends: ask to be called then. For plans that leave jobs waiting."""
-        date = self._closures.next_end(view.now)
+        date = self._closures.next_end(view.now) if self._closures is not None else None
         if date is not None:
             plan.wake(date)
         return plan

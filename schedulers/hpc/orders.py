@@ -16,9 +16,9 @@ walltime counts with that of the ``FOREVER`` tick. Equal keys keep the order of 
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable
-from dataclasses import dataclass
+
+import msgspec
 
 from batpy.schedulers.api import Job
 
@@ -26,8 +26,7 @@ Key = Callable[[Job, int], float]
 """Sorts ascending; the second argument is the clock, which only a ``dynamic`` order looks at."""
 
 
-@dataclass(frozen=True, slots=True)
-class Order:
+class Order(msgspec.Struct, frozen=True):
     """An order as the user named it.
 
     Attributes:
@@ -66,7 +65,7 @@ _NAMED: dict[str, Order] = {
 }
 _ALIASES = {"saf": "smallest_area", "laf": "largest_area", "xf": "expansion_factor"}
 _FEATURES = ("wait", "walltime", "res", "area", "expansion")
-_TERM = re.compile(r"([+-])(?:([0-9.]+(?:[eE][+-]?[0-9]+)?)\*)?([a-z]+)")
+_TERM = r"([+-])(?:([0-9.]+(?:[eE][+-]?[0-9]+)?)\*)?([a-z]+)"
 
 ORDER_NAMES = tuple(_NAMED)
 
@@ -87,13 +86,16 @@ def check_order(text: str) -> None:
 
 
 def _weighted(text: str, ticks_per_second: int) -> Order:
+    import re
+
+    pattern = re.compile(_TERM)
     body = text.replace(" ", "")
     if body and body[0] not in "+-":
         body = "+" + body
     weights: dict[str, float] = {}
     position = 0
     while position < len(body):
-        term = _TERM.match(body, position)
+        term = pattern.match(body, position)
         if term is None or term[3] not in _FEATURES:
             break
         weight = _weight(term[2], text)

@@ -93,8 +93,10 @@ class WaitingIndex:
             least_res[node] = res
             least_length[node] = length
             node >>= 1
-        if not self._live:  # begin anew at the first leaf
+        if not self._live:  # begin anew at the first leaf, of a low tree
             self._used, self._last = 0, None
+            if self._capacity > _SMALLEST:
+                self._build(self._late)
 
     def least_request(self) -> int:
         """The fewest hosts a waiting job asks for; more than any platform has if nobody waits."""

@@ -352,6 +352,50 @@ class TestUsersPolicies:
             m.SetJobMetadata(1, "w0!1", "killed"),
         ]
 
+    def test_the_view_tells_what_will_be_free_when(self) -> None:
+        seen = []
+
+        def decide(view: View) -> Plan:
+            plan = Plan(view)
+            for job in view.queue:
+                plan.start(job)
+            timeline = view.availability()
+            seen.append([timeline.free_at(date) for date in (view.now, 5, 9, FOREVER * 2)])
+            return plan
+
+        core = self.policy(decide)  # on hosts 0 and 1
+        tell(core, 0, submission(0, Work("w0!1", 0, 1, 9, 7)), submission(0, Work("w0!2", 0, 1, 9, None)))
+        tell(core, 1, m.RequestedCall(1))
+        tell(core, 2, m.Notify(2, "event_machine_unavailable", ((0, 0),)))
+        assert seen == [
+            [((0, 1),)] * 4,
+            [(), (), ((0, 0),), ((0, 1),)],
+            [(), (), (), ((1, 1),)],
+        ]
+
+    def test_a_policy_is_told_of_the_beginning_and_hears_other_events(self) -> None:
+        heard: list[Any] = []
+
+        class Curious(Idle):
+            wants = ("refusals",)
+
+            def begin(self, view: View) -> Plan:
+                plan = Plan(view)
+                plan.wake(7)
+                heard.append((view.nb_hosts, view.ticks_per_second))
+                return plan
+
+            def hear(self, event: m.Event) -> None:
+                heard.append(event)
+
+        core = SchedulerCore(Curious(), "curious")
+        said = started(core, 3)
+        assert said[0].wants == ("refusals",)  # type: ignore[attr-defined]
+        assert said[1:] == [m.CallMeLater(0, 7)]
+        answer = m.Answer(1, consumed_energy=4.5)
+        tell(core, 1, answer)
+        assert heard == [(3, 1), answer]
+
     def test_news_is_told_once(self) -> None:
         policy = Idle()
         core = SchedulerCore(policy, "idle")
