@@ -7,8 +7,8 @@ events. ``action`` is never compared, since ``serial`` is unique.
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Callable
+from heapq import heappop, heappush
 from typing import Any
 
 Action = Callable[[Any], None]
@@ -41,7 +41,7 @@ class Agenda:
         if time < self.now:
             raise AssertionError(f"cannot plan for tick {time}, it is already {self.now}")
         self._serial += 1
-        heapq.heappush(self.heap, (time, self._serial, action, subject))
+        heappush(self.heap, (time, self._serial, action, subject))
 
     def peek(self) -> int | None:
         """Tick of the next action, or None when nothing is planned."""
@@ -49,15 +49,14 @@ class Agenda:
 
     def step(self) -> None:
         """Move the clock to the next action and perform it."""
-        self.now, _, action, subject = heapq.heappop(self.heap)
+        self.now, _, action, subject = heappop(self.heap)
         action(subject)
 
     def finish_instant(self) -> None:
         """Perform every action of the present tick, those added meanwhile included."""
         heap, now = self.heap, self.now
-        pop = heapq.heappop
         while heap and heap[0][0] == now:
-            _, _, action, subject = pop(heap)
+            _, _, action, subject = heappop(heap)
             action(subject)
 
     def advance_to(self, time: int) -> None:

@@ -17,7 +17,7 @@ class DelayModel:
     killed_code = -1
 
     def __init__(self, execution: Execution, ticks_per_second: int) -> None:
-        self._execution = execution
+        self._leaf_over = execution.leaf_over
         self._agenda = execution.agenda
         self._at = execution.agenda.at
         self._scale = ticks_per_second
@@ -30,8 +30,10 @@ class DelayModel:
         ticks = profile.delay * self._scale
         if run.carry:
             ticks += run.carry
-        # A carry may make the exact end of a very short part lie before the present tick.
-        length = round_up(ticks) if ticks > 0 else 0
+        length = int(ticks)
+        if length != ticks or length < 0:
+            # A carry may make the exact end of a very short part lie before the present tick.
+            length = max(round_up(ticks), 0)
         end = now + length
         over = ticks - length
         deadline = run.deadline
@@ -39,7 +41,8 @@ class DelayModel:
         if deadline is not None and (end > deadline or (end == deadline and over > -NOISE * max(1, length))):
             self._at(deadline, self._walltime, run)
             return
-        run.state = over
+        if run.frames:
+            run.state = over
         self._at(end, self._done, run)
 
     def stop(self, run: Run) -> None:
@@ -58,9 +61,10 @@ class DelayModel:
 
     def _done(self, run: Run) -> None:
         if not run.over:
-            run.carry = run.state
-            self._execution.leaf_over(run, 0)
+            if run.frames:
+                run.carry = run.state
+            self._leaf_over(run, 0)
 
     def _walltime(self, run: Run) -> None:
         if not run.over:
-            self._execution.leaf_over(run, WALLTIME_REACHED)
+            self._leaf_over(run, WALLTIME_REACHED)

@@ -51,6 +51,7 @@ class Simulator:
         jobs_total: jobs of the workloads, plus those registered so far.
         jobs_over: jobs that ended or were rejected so far.
         replies: replies handled so far.
+        outbox: events of the next request.
     """
 
     def __init__(
@@ -160,26 +161,31 @@ class Simulator:
                 raise RemoteProtocolError("the reply to SIMULATION_ENDS must hold no decision")
             self.finish("done")
             return None
+        self.replies += 1
         if reply.now < self._asked_at:
             raise RemoteProtocolError(
                 f"the reply's now (tick {reply.now}) is before the request's (tick {self._asked_at})"
             )
-        self.replies += 1
-        apply, latency = self._decisions.apply, self.config.latency
+        if decisions:
+            self._apply(decisions, reply.now)
+        if reply.now > agenda.now:
+            self._run_until(reply.now)
+        return self._next_request()
+
+    def _apply(self, decisions: list[m.Event], now: int) -> None:
+        """Apply the decisions of a reply in list order, each at its own date."""
+        agenda, apply, latency = self.agenda, self._decisions.apply, self.config.latency
         for index, decision in enumerate(decisions):
             due = decision.timestamp
-            if due > reply.now:
+            if due > now:
                 raise RemoteProtocolError(
-                    f"events[{index}]: timestamp (tick {due}) is after the reply's now (tick {reply.now})"
+                    f"events[{index}]: timestamp (tick {due}) is after the reply's now (tick {now})"
                 )
             if latency:
                 due += latency
             if due > agenda.now:
                 self._run_until(due)
             apply(index, decision)
-        if reply.now > agenda.now:
-            self._run_until(reply.now)
-        return self._next_request()
 
     def finish(self, outcome: str, reason: str = "") -> None:
         """Write the closing marker, once."""
@@ -188,13 +194,13 @@ class Simulator:
             self.write(r.RunEnds(self.agenda.now, outcome, reason))
 
     def _next_request(self) -> m.Message:
-        agenda, heap, alive = self.agenda, self.agenda.heap, self.jobs.alive
+        agenda, heap, alive, outbox = self.agenda, self.agenda.heap, self.jobs.alive, self.outbox
         step = agenda.step
         while True:
             now = agenda.now
             while heap and heap[0][0] == now:
                 step()
-            if self.outbox or self._notices:
+            if outbox or self._notices:
                 break
             if not alive and self._is_over():
                 self._ending = True
@@ -205,8 +211,8 @@ class Simulator:
             step()
         if self._waits_to_consult:
             now = self._wait_to_consult()
-        events = self.outbox
-        self.outbox = []
+        events = outbox.copy()
+        outbox.clear()
         if self._notices:
             events += self._notices
             self._notices = []

@@ -70,13 +70,14 @@ class Decisions:
 
     def _execute(self, decision: m.ExecuteJob) -> Reason:
         sim = self._sim
-        entry = sim.gate.waiting_job(decision.job_id)
+        gate = sim.gate
+        entry = gate.waiting_job(decision.job_id)
         if isinstance(entry, str):
             return entry
-        tree = sim.gate.profile_of(entry)
+        tree = gate.profile_of(entry)
         if isinstance(tree, str):
             return tree
-        reason = sim.gate.execute(decision, entry, tree)
+        reason = gate.execute(decision, entry, tree)
         if reason is not None:
             return reason
         now, alloc, walltime = sim.agenda.now, decision.alloc, entry.job.walltime
