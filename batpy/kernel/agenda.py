@@ -43,10 +43,6 @@ class Agenda:
         self._serial += 1
         heappush(self.heap, (time, self._serial, action, subject))
 
-    def peek(self) -> int | None:
-        """Tick of the next action, or None when nothing is planned."""
-        return self.heap[0][0] if self.heap else None
-
     def step(self) -> None:
         """Move the clock to the next action and perform it."""
         self.now, _, action, subject = heappop(self.heap)
@@ -58,9 +54,3 @@ class Agenda:
         while heap and heap[0][0] == now:
             _, _, action, subject = heappop(heap)
             action(subject)
-
-    def advance_to(self, time: int) -> None:
-        """Move the clock to *time*; everything before it must already have happened."""
-        if time < self.now or (self.heap and self.heap[0][0] < time):
-            raise AssertionError(f"cannot jump from tick {self.now} to {time}")
-        self.now = time

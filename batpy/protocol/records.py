@@ -27,7 +27,7 @@ class RunBegins(Record, tag="begins", frozen=True):
         version: version of this package.
         ticks_per_second: the run's resolution.
         nb_compute: compute hosts, numbered from 0; storage hosts follow.
-        compute_sharing: several jobs may share a host.
+        compute_sharing: several jobs may share a compute host; ``storage_sharing`` likewise.
         workloads: workload id to source as the user wrote it (never an absolute path).
         hosts: host names in id order; empty when hosts were given as a number.
     """
@@ -40,6 +40,7 @@ class RunBegins(Record, tag="begins", frozen=True):
     workloads: dict[str, str]
     hosts: tuple[str, ...] = ()
     seed: int = 0
+    storage_sharing: bool = True
 
 
 class Submitted(Record, tag="submit", frozen=True):
@@ -136,7 +137,11 @@ class Refused(Record, tag="refused", frozen=True):
 
 
 class RunEnds(Record, tag="ends", frozen=True):
-    """Closing marker. ``outcome``: ``done``, ``refused``, ``interrupted`` or ``peer_lost``."""
+    """Closing marker.
+
+    Attributes:
+        outcome: ``done``, ``refused``, ``interrupted``, ``peer_lost`` or ``failed`` (a bug).
+    """
 
     outcome: str
     reason: str = ""

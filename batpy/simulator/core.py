@@ -14,6 +14,7 @@ from functools import partial
 from batpy._version import __version__
 from batpy.base.errors import BatpyError, InputError, RemoteProtocolError
 from batpy.kernel.agenda import Agenda
+from batpy.kernel.ticks import seconds_text
 from batpy.models.delay import DelayModel
 from batpy.models.execution import WALLTIME_REACHED, Execution, Run
 from batpy.platforms.platform import Platform
@@ -49,7 +50,6 @@ class Simulator:
     Attributes:
         now: the clock, in ticks.
         jobs_total: jobs of the workloads, plus those registered so far.
-        jobs_over: jobs that ended or were rejected so far.
         replies: replies handled so far.
         outbox: events of the next request.
     """
@@ -117,10 +117,9 @@ class Simulator:
         """The clock, in ticks."""
         return self.agenda.now
 
-    @property
-    def jobs_over(self) -> int:
-        """Jobs that ended or were rejected."""
-        return len(self.jobs.ended)
+    def date(self, ticks: int) -> str:
+        """A date as people read it, in seconds."""
+        return seconds_text(ticks, self.config.ticks_per_second)
 
     # ------------------------------------------------------------------ conversation
 
@@ -139,6 +138,7 @@ class Simulator:
                 workloads={w.id: _without_place(w.source) for w in self.workloads},
                 hosts=() if self.platform.source.startswith("hosts=") else self._names(),
                 seed=self.config.seed,
+                storage_sharing=self.config.storage_sharing,
             )
         )
         for source in self._sources.values():
@@ -163,9 +163,8 @@ class Simulator:
             return None
         self.replies += 1
         if reply.now < self._asked_at:
-            raise RemoteProtocolError(
-                f"the reply's now (tick {reply.now}) is before the request's (tick {self._asked_at})"
-            )
+            now, asked = self.date(reply.now), self.date(self._asked_at)
+            raise RemoteProtocolError(f"the reply's now ({now}) is before the request's ({asked})")
         if decisions:
             self._apply(decisions, reply.now)
         if reply.now > agenda.now:
@@ -178,8 +177,9 @@ class Simulator:
         for index, decision in enumerate(decisions):
             due = decision.timestamp
             if due > now:
+                said, limit = self.date(due), self.date(now)
                 raise RemoteProtocolError(
-                    f"events[{index}]: timestamp (tick {due}) is after the reply's now (tick {now})"
+                    f"events[{index}]: timestamp ({said}) is after the reply's now ({limit})"
                 )
             if latency:
                 due += latency
@@ -261,7 +261,7 @@ class Simulator:
             what = "the scheduler never said registration_finished"
         else:
             what = "jobs wait for jobs that will never end"
-        return f"deadlock at tick {self.agenda.now}: nothing will happen any more, but {what}"
+        return f"deadlock at {self.date(self.agenda.now)}: nothing will happen any more, but {what}"
 
     # ------------------------------------------------------------------ what happens
 

@@ -62,7 +62,8 @@ class Decisions:
         name, job = NAME_OF[type(decision)], getattr(decision, "job_id", "")
         sim.write(r.Refused(sim.now, index, name, job, reason))
         if sim.config.strict:
-            raise RemoteProtocolError(f"events[{index}] {name}: {reason}")
+            about = f"{name} {job}" if job else name
+            raise RemoteProtocolError(f"events[{index}] {about} at {sim.date(sim.now)}: {reason}")
         if "refusals" in sim.wants:
             sim.outbox.append(m.DecisionRefused(sim.now, name, reason, job or None))
 
@@ -224,11 +225,12 @@ class Decisions:
 
     def _call(self, decision: m.CallMeLater) -> Reason:
         sim = self._sim
-        reason = sim.gate.call(decision, sim.now)
-        if reason is None:
-            sim.pending_calls += 1
-            sim.agenda.at(decision.at, self._called)
-        return reason
+        if not sim.gate.call(decision, sim.now):
+            wanted, now = sim.date(decision.at), sim.date(sim.now)
+            return f"the wanted date ({wanted}) is not after the present one ({now})"
+        sim.pending_calls += 1
+        sim.agenda.at(decision.at, self._called)
+        return None
 
     def _called(self, _: None) -> None:
         self._sim.pending_calls -= 1

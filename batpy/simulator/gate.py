@@ -110,11 +110,9 @@ class Gate:
                 return f"job {id_} is not running"
         return None
 
-    def call(self, decision: m.CallMeLater, now: int) -> Reason:
+    def call(self, decision: m.CallMeLater, now: int) -> bool:
         """Is the wanted date in the future?"""
-        if decision.at <= now:
-            return f"the wanted date (tick {decision.at}) is not after the present one (tick {now})"
-        return None
+        return decision.at > now
 
     def register_profile(self, decision: m.RegisterProfile, home: Home | None) -> Reason:
         """Is the name new?"""

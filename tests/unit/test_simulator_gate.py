@@ -117,7 +117,9 @@ def test_two_starts_in_one_reply_are_checked_one_after_the_other() -> None:
         ]
         return m.Message(request.now, starts)
 
-    with pytest.raises(RemoteProtocolError, match=r"events\[1\] EXECUTE_JOB: hosts 0-1 already run a job"):
+    with pytest.raises(
+        RemoteProtocolError, match=r"events\[1\] EXECUTE_JOB w0!b at 0 s: hosts 0-1 already run a job"
+    ):
         play([job("a", res=2), job("b", res=2)], DELAYS, both)
 
 
