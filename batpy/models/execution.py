@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import msgspec
 
 from batpy.kernel.agenda import Agenda
-from batpy.workloads.profile import Composed, ParallelHomogeneousTotal, Profile
+from batpy.workloads.profile import Composed, Delay, ParallelHomogeneousTotal, Profile
 
 WALLTIME_REACHED = -1
 """Outcome of a leaf that met the deadline of its job; any other outcome is the leaf's return code."""
@@ -28,11 +28,13 @@ class Tree(msgspec.Struct, eq=False):
         profile: the profile of this node.
         parts: resolved sub-profiles of a composed profile, in order, once (not unrolled).
         any_size: true if the job may run on any number of hosts.
+        instant: it takes no time; repeating it any number of times is doing it once.
     """
 
     profile: Profile
     parts: tuple[Tree, ...]
     any_size: bool
+    instant: bool = False
 
 
 class Run(msgspec.Struct, eq=False):
@@ -63,16 +65,21 @@ class Run(msgspec.Struct, eq=False):
 
 
 class Frame:
-    """A composed profile under way: ``index`` counts over the unrolled sequence, as Batsim reports it."""
+    """A composed profile under way: ``index`` counts over the unrolled sequence, as Batsim reports it.
 
-    __slots__ = ("index", "total", "tree")
+    Attributes:
+        since: when its present repetition began: tick and carry.
+    """
 
-    def __init__(self, tree: Tree) -> None:
+    __slots__ = ("index", "since", "total", "tree")
+
+    def __init__(self, tree: Tree, since: tuple[int, float]) -> None:
         profile = tree.profile
         assert isinstance(profile, Composed)
         self.tree = tree
         self.index = 0
-        self.total = len(tree.parts) * profile.repeat
+        self.since = since
+        self.total = len(tree.parts) * (1 if tree.instant else profile.repeat)
 
 
 class LeafModel(Protocol):
@@ -154,8 +161,15 @@ class Execution:
                 run.frames.pop()
                 continue
             frame.index += 1
+            position = frame.index % len(frame.tree.parts)
+            if not position:
+                date = (self.agenda.now, run.carry)
+                if date == frame.since:
+                    # A repetition that takes no time leaves everything as it was, and so do all the others.
+                    frame.index = frame.total
+                frame.since = date
             if frame.index < frame.total:
-                self._descend(run, frame.tree.parts[frame.index % len(frame.tree.parts)])
+                self._descend(run, frame.tree.parts[position])
                 return
             run.frames.pop()
             code = frame.tree.profile.ret
@@ -164,7 +178,7 @@ class Execution:
 
     def _descend(self, run: Run, tree: Tree) -> None:
         while tree.parts:
-            run.frames.append(Frame(tree))
+            run.frames.append(Frame(tree, (self.agenda.now, run.carry)))
             tree = tree.parts[0]
         run.tree = tree
         run.since = self.agenda.now
@@ -195,7 +209,8 @@ def _resolve(
     if known is not None:
         return known
     if not isinstance(profile, Composed):
-        tree = Tree(profile, (), isinstance(profile, ParallelHomogeneousTotal))
+        instant = isinstance(profile, Delay) and not profile.delay
+        tree = Tree(profile, (), isinstance(profile, ParallelHomogeneousTotal), instant)
         cache[profile.name] = tree
         return tree
     if profile.name in above:
@@ -211,7 +226,8 @@ def _resolve(
         if isinstance(tree_or_reason, str):
             return tree_or_reason
         parts.append(tree_or_reason)
-    tree = Tree(profile, tuple(parts), all(part.any_size for part in parts))
+    any_size, instant = all(part.any_size for part in parts), all(part.instant for part in parts)
+    tree = Tree(profile, tuple(parts), any_size, instant)
     cache[profile.name] = tree
     return tree
 
