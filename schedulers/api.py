@@ -35,7 +35,7 @@ constructor). It may also have:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import msgspec
 
@@ -45,6 +45,9 @@ from batpy.protocol.hostset import HostSet
 from batpy.protocol.messages import Event, Json
 from batpy.schedulers.hosts import Chooser, first_fit, to_mask
 from batpy.schedulers.timeline import FOREVER, HostTimeline
+
+if TYPE_CHECKING:
+    from procset import ProcSet
 
 __all__ = ["FOREVER", "Job", "Plan", "Policy", "View"]
 
@@ -185,11 +188,12 @@ class Plan:
         self.free_count = view.free_count
         self.starts: list[tuple[Job, HostSet]] = []
 
-    def start(self, job: Job, hosts: HostSet | None = None, choose: Chooser = first_fit) -> bool:
+    def start(self, job: Job, hosts: HostSet | ProcSet | None = None, choose: Chooser = first_fit) -> bool:
         """Start a waiting job now.
 
         Args:
-            hosts: where; if None, *choose* picks among what is left of the free hosts.
+            hosts: where, as intervals such as ``((0, 3), (5, 5))`` or as a ``procset.ProcSet``; if None,
+                *choose* picks among what is left of the free hosts.
 
         Returns:
             False if *hosts* is None and there is no room; then nothing changes.
@@ -203,6 +207,11 @@ class Plan:
                 return False
             hosts, self.free = picked
         else:
+            if type(hosts) is not tuple:
+                hosts = hostset.from_procset(cast("ProcSet", hosts))
+            if not hostset.is_canonical(hosts):
+                problem = "hosts must be ascending intervals that do not touch, such as ((0, 3), (5, 5))"
+                raise InputError(f"{job.id}: {problem}; got {hosts!r}")
             if hostset.size(hosts) != job.res:
                 raise InputError(f"{job.id} asked for {job.res} hosts, not {hostset.to_text(hosts)!r}")
             if lost := hostset.difference(hosts, self.free):
@@ -214,24 +223,36 @@ class Plan:
 
     def reject(self, job: Job, reason: str) -> None:
         """Refuse a waiting job for good."""
+        _check_job(job)
         self.rejects = [*self.rejects, (job, reason)]
         self.more = True
 
     def kill(self, job: Job) -> None:
         """Stop a running job."""
+        _check_job(job)
         self.kills = [*self.kills, job]
         self.more = True
 
     def say(self, decision: Event) -> None:
         """Pass a decision on as it is: a metadata, a registration, ..."""
+        if not isinstance(decision, Event):
+            raise TypeError(f"want a decision of batpy.protocol.messages, got {decision!r}")
         self.also = [*self.also, decision]
         self.more = True
 
     def wake(self, date: int) -> None:
-        """Be asked again at *date* at the latest."""
+        """Be asked again at *date*, in ticks, at the latest."""
+        if not isinstance(date, int):
+            raise TypeError(f"want a date in ticks, a whole number, got {date!r}")
         if self.wake_at is None or date < self.wake_at:
             self.wake_at = date
         self.more = True
+
+
+def _check_job(job: object) -> None:
+    """Found here, a mistake is told with the line of the policy that made it."""
+    if not isinstance(job, Job):
+        raise TypeError(f"want a job of the view, got {job!r}")
 
 
 class Policy(Protocol):

@@ -15,23 +15,27 @@ The file is TOML or JSON (told by its ending), dates in seconds since the start 
     end = 90000.0
 
 No job is started whose walltime crosses a closure on its hosts; one without walltime crosses every later one.
+This module, and the libraries it stands on, are loaded only when a calendar is given.
 """
 
 from __future__ import annotations
 
 import json
-import math
-from bisect import bisect_right
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import msgspec
+from intervaltree import IntervalTree
+from sortedcontainers import SortedSet
 
+from batpy.base.dates import MAX_SECONDS
 from batpy.base.errors import InputError
+from batpy.base.files import read_text, read_toml
 from batpy.protocol import hostset
 from batpy.protocol.hostset import HostSet
 from batpy.schedulers.hosts import to_mask
+from batpy.schedulers.timeline import BEYOND, FOREVER
 
 _KINDS = ("reservation", "outage")
 _KEYS = ("hosts", "count", "start", "end", "label")
@@ -67,20 +71,30 @@ class Closure(msgspec.Struct, frozen=True):
 
 
 class Closures:
-    """All closures of a platform, by start."""
+    """All closures of a platform, found by their dates."""
 
-    def __init__(self, closures: Sequence[Closure] = ()) -> None:
-        self._all = sorted(closures, key=lambda closure: (closure.start, closure.end, closure.hosts))
-        self._ends = sorted({closure.end for closure in closures})
+    def __init__(self) -> None:
+        self._tree = IntervalTree()
+        self._ends = SortedSet()
+
+    def add(self, closure: Closure) -> None:
+        """Put one in; an interval of no length, which a tree cannot hold, is none and must not come."""
+        self._tree.addi(closure.start, closure.end, closure)
+        self._ends.add(closure.end)
+
+    def within(self, start: int, end: int) -> list[Closure]:
+        """Those that have a part of ``[start, end)``, by start."""
+        found = (interval.data for interval in self._tree.overlap(start, end))
+        return sorted(found, key=lambda closure: (closure.start, closure.end, closure.hosts, closure.kind))
 
     def after(self, now: int) -> list[Closure]:
         """Those not over at *now*."""
-        return [closure for closure in self._all if closure.end > now]
+        return self.within(now, BEYOND)
 
     def next_end(self, now: int) -> int | None:
         """First date after *now* at which hosts are opened again."""
-        position = bisect_right(self._ends, now)
-        return self._ends[position] if position < len(self._ends) else None
+        later: int | None = next(self._ends.irange(now, inclusive=(False, True)), None)
+        return later
 
 
 def read_closures(file: Path) -> list[ClosureRequest]:
@@ -107,30 +121,24 @@ def read_closures(file: Path) -> list[ClosureRequest]:
 
 
 def _load(file: Path) -> Any:
+    if file.suffix != ".json":
+        return read_toml(file)
+    text, source = read_text(file), str(file)
     try:
-        text = file.read_text(encoding="utf-8")
-    except OSError as why:
-        raise InputError(why.strerror or str(why), source=str(file)) from None
-    except UnicodeDecodeError:
-        raise InputError("is not UTF-8 text", source=str(file)) from None
-    if file.suffix == ".json":
-        try:
-            return json.loads(text)
-        except json.JSONDecodeError as why:
-            raise InputError(f"not JSON: {why.msg}", source=str(file), line=why.lineno) from None
-    import tomllib
-
-    try:
-        return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as why:
-        raise InputError(f"not TOML: {why}", source=str(file)) from None
+        return json.loads(text)
+    except json.JSONDecodeError as why:
+        raise InputError(f"not JSON: {why.msg}", source=source, line=why.lineno) from None
+    except RecursionError:
+        raise InputError("not JSON: nested too deeply", source=source) from None
+    except ValueError:
+        raise InputError("not JSON: a number has too many digits", source=source) from None
 
 
 def _date(value: Any) -> float | None:
     """A date in seconds, or None if it is none."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    return float(value) if math.isfinite(value) and value >= 0 else None
+    return float(value) if 0 <= value <= MAX_SECONDS else None
 
 
 def _check(entry: Any, kind: str, place: str, source: str) -> ClosureRequest:
@@ -184,20 +192,18 @@ def place_closures(
     Raises:
         InputError: a host that does not exist, or not enough hosts for a count.
     """
-    placed: list[Closure] = []
+    placed = Closures()
     for request in sorted(requests, key=lambda request: request.hosts is None):
-        start, end = (round(date * ticks_per_second) for date in (request.start, request.end))
-        end = max(end, start + 1)
+        start, end = (min(round(date * ticks_per_second), FOREVER) for date in (request.start, request.end))
+        end = max(end, start + 1)  # what is shorter than a tick takes one
         hosts = request.hosts
         if hosts is None:
-            hosts = _highest(
-                request, [c for c in placed if c.start < end and start < c.end], platform, source
-            )
+            hosts = _highest(request, placed.within(start, end), platform, source)
         elif unknown := hostset.difference(hosts, platform):
             text = hostset.to_text(unknown)
             raise InputError(f"no such host: {text}", source=source, path=f"{request.place}.hosts")
-        placed.append(Closure(start, end, hosts, to_mask(hosts), request.kind, request.label))
-    return Closures(placed)
+        placed.add(Closure(start, end, hosts, to_mask(hosts), request.kind, request.label))
+    return placed
 
 
 def _highest(request: ClosureRequest, others: list[Closure], platform: HostSet, source: str) -> HostSet:

@@ -12,10 +12,11 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable
-from typing import cast
+from typing import NoReturn, cast
 
 from batpy._version import __version__
-from batpy.base.errors import BatpyError, InputError, RemoteProtocolError
+from batpy.base.blame import FAILURES, blame
+from batpy.base.errors import InputError, RemoteProtocolError
 from batpy.protocol.messages import (
     CallMeLater,
     DecisionRefused,
@@ -33,6 +34,7 @@ from batpy.protocol.messages import (
     SimulationBegins,
     SimulationEnds,
 )
+from batpy.protocol.vocabulary import WANTS as KNOWN_WANTS
 from batpy.schedulers.api import FOREVER, Job, Plan, Policy, View
 from batpy.schedulers.mirror import Mirror
 
@@ -93,12 +95,10 @@ class SchedulerCore:
             self._show_again(mirror)
         try:
             plan = self._decide(view)
-        except Exception as why:
-            if (blame := self._blame(why)) is why:
-                raise
-            raise blame from why
+        except FAILURES as why:
+            self._raise(why, "decide()")
         if plan is not None:
-            self._apply(plan, mirror, decisions)
+            self._take("decide()", plan, mirror, decisions)
         return Message(now, decisions)
 
     # ------------------------------------------------------------------ beginning
@@ -111,16 +111,26 @@ class SchedulerCore:
         now = mirror.view.now = message.now
         decisions: list[Event] = []
         if begins.batpy is not None:
-            decisions.append(Hello(now, self.name, __version__, getattr(self._policy, "wants", WANTS)))
+            decisions.append(Hello(now, self.name, __version__, self._wants()))
         if begins.config.get("dynamic-jobs-enabled") and not getattr(self._policy, "registers", False):
             # Without it the simulator would wait for registrations for ever.
             decisions.append(Notify(now, "registration_finished"))
         begin = getattr(self._policy, "begin", None)
         if begin is not None:
-            plan = begin(mirror.view)
+            try:
+                plan = begin(mirror.view)
+            except FAILURES as why:
+                self._raise(why, "begin()")
             if plan is not None:
-                self._apply(plan, mirror, decisions)
+                self._take("begin()", plan, mirror, decisions)
         return decisions
+
+    def _wants(self) -> tuple[str, ...]:
+        wants = getattr(self._policy, "wants", WANTS)
+        if not isinstance(wants, (tuple, list)) or not all(want in KNOWN_WANTS for want in wants):
+            problem = f"its wants must be a tuple of {', '.join(KNOWN_WANTS)}; got {wants!r}"
+            raise InputError(problem, source=self.name)
+        return tuple(wants)
 
     # ------------------------------------------------------------------ less common events
 
@@ -143,7 +153,10 @@ class SchedulerCore:
             case _:
                 hear = getattr(self._policy, "hear", None)
                 if hear is not None:
-                    hear(event)
+                    try:
+                        hear(event)
+                    except FAILURES as why:
+                        self._raise(why, "hear()")
 
     def _refused(self, event: DecisionRefused, mirror: Mirror, decisions: list[Event]) -> None:
         view = mirror.view
@@ -172,6 +185,23 @@ class SchedulerCore:
         view.arrived.sort(key=lambda job: job.serial)
 
     # ------------------------------------------------------------------ plan to decisions
+
+    def _take(self, method: str, plan: Plan, mirror: Mirror, decisions: list[Event]) -> None:
+        """Say what a method of the policy returned."""
+        if not isinstance(plan, Plan):
+            what = f"returned {_shown(plan)}; want a Plan, or None for an empty one"
+            raise InputError(f"{method} {what}", source=self.name)
+        try:
+            self._apply(plan, mirror, decisions)
+        except FAILURES as why:
+            self._raise(why, f"the plan of {method}")
+
+    def _raise(self, why: BaseException, what: str) -> NoReturn:
+        """Tell that the policy failed: one line for the user, unless it is a bug of ours."""
+        blamed = blame(why, what, type(self._policy).__module__, self.name)
+        if blamed is why:
+            raise why
+        raise blamed from why
 
     def _apply(self, plan: Plan, mirror: Mirror, decisions: list[Event]) -> None:
         view = mirror.view
@@ -208,18 +238,12 @@ class SchedulerCore:
         if plan.wake_at is not None:
             self._call(plan.wake_at, now, decisions)
 
-    def _blame(self, why: Exception) -> Exception:
-        """What to raise when a policy failed: one line for the user, unless it is a bug of ours."""
-        if isinstance(why, InputError) and why.source is None:
-            return InputError(why.problem, source=self.name, path=why.path)
-        if isinstance(why, BatpyError) or type(self._policy).__module__.startswith("batpy."):
-            return why
-        return InputError(f"decide() failed at {_place(why)}: {why!r}", source=self.name)
-
     def _call(self, date: int, now: int, decisions: list[Event]) -> None:
         """Ask for a call at *date*, once."""
         if date <= now:
-            raise InputError(f"asked to be called at tick {date}, it is already {now}", source=self.name)
+            scale = cast(Mirror, self._mirror).ticks_per_second
+            told = f"asked to be called at {date / scale:.15g} s; it is already {now / scale:.15g} s"
+            raise InputError(told, source=self.name)
         if date not in self._calls:
             heapq.heappush(self._calls, date)
             decisions.append(CallMeLater(now, date))
@@ -237,11 +261,6 @@ def _why_never(job: Job, nb_hosts: int) -> str:
     return f"asks for {job.res} hosts, the platform has {nb_hosts}"
 
 
-def _place(why: Exception) -> str:
-    """File name and line where a user's policy failed."""
-    trace = why.__traceback__
-    while trace is not None and trace.tb_next is not None:
-        trace = trace.tb_next
-    if trace is None:
-        return "an unknown line"
-    return f"{trace.tb_frame.f_code.co_filename.rpartition('/')[2]}:{trace.tb_lineno}"
+def _shown(value: object) -> str:
+    text = repr(value)
+    return f"{text if len(text) <= 60 else f'{text[:57]}...'} (a {type(value).__name__})"

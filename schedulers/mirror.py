@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from batpy.base.dates import nearest_tick
 from batpy.base.errors import RemoteProtocolError
 from batpy.protocol import hostset
 from batpy.protocol.hostset import HostSet
@@ -46,7 +47,7 @@ class Mirror:
             res = raw["res"]
             walltime = raw.get("walltime")
             if walltime is not None and walltime > 0:  # Batsim: -1 means none
-                length = round(walltime * self.ticks_per_second)
+                length = nearest_tick(walltime, self.ticks_per_second)
                 if length > FOREVER:  # noqa: PLR1730 (a call costs more)
                     length = FOREVER
         except (KeyError, TypeError, ValueError, OverflowError, AttributeError) as why:

@@ -161,14 +161,6 @@ class HostTimeline:
                 return start, hosts
         return None
 
-    def advance(self, now: int) -> None:
-        """Forget what lies before *now*."""
-        position = bisect_right(self.times, now) - 1
-        if position > 0:
-            del self.times[:position]
-            del self.masks[:position]
-        self.times[0] = max(self.times[0], now)
-
     def _cut(self, date: int) -> int:
         position = bisect_right(self.times, date) - 1
         if position < 0:

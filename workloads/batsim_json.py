@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from batpy.base.dates import MAX_SECONDS, nearest_tick
 from batpy.base.errors import InputError
 from batpy.workloads.files import read_bytes
 from batpy.workloads.job import Job
@@ -140,6 +141,8 @@ def _syntax_error(content: bytes, why: Exception, source: str) -> InputError:
         return InputError(f"not JSON: {error} is not a number", source=source, line=at)
     except RecursionError:
         return InputError("not JSON: nested too deeply", source=source)
+    except ValueError:
+        return InputError("not JSON: a number has too many digits", source=source)
     return InputError(f"not JSON: {why}", source=source)
 
 
@@ -266,10 +269,12 @@ def _plain_job(raw: Any, scale: int) -> Job | None:
     if kinds not in _PLAIN:
         return None
     name = str(name)
-    if not name or "!" in name or submit < 0 or res < 1 or (walltime <= 0 and walltime != -1):
+    if not name or "!" in name or not 0 <= submit <= MAX_SECONDS or res < 1:
         return None
-    limit = None if walltime < 0 else round(walltime * scale) or 1
-    return Job(name, round(submit * scale), res, profile, limit, raw, None, str(user), str(queue))
+    if walltime > MAX_SECONDS or (walltime <= 0 and walltime != -1):
+        return None
+    limit = None if walltime < 0 else nearest_tick(walltime, scale) or 1
+    return Job(name, nearest_tick(submit, scale), res, profile, limit, raw, None, str(user), str(queue))
 
 
 def _unknown_profiles(

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from batpy.base.errors import InputError
+from batpy.base.files import read_text
+from batpy.base.intervals import Intervals, parse_intervals
+from batpy.workloads.seconds import seconds_problem, to_ticks
 
 AVAILABLE = "machine_available"
 UNAVAILABLE = "machine_unavailable"
+MAX_HOST = 2**31 - 1  # as on the wire
 # Batsim 4.2.1 sorts equal dates by kind; equal kinds keep the order of the file.
 _RANK = {AVAILABLE: 0, UNAVAILABLE: 1}
 
@@ -31,7 +34,7 @@ class ExternalEvent(msgspec.Struct, frozen=True):
 
     time: int
     kind: str
-    hosts: tuple[tuple[int, int], ...]
+    hosts: Intervals
     raw: Mapping[str, Any]
     source: str
     line: int
@@ -55,13 +58,10 @@ def read_events(
         InputError: unreadable file, or a malformed line, with its number.
     """
     source = source or str(path)
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as why:
-        raise InputError(f"cannot be read: {getattr(why, 'strerror', None) or why}", source=source) from None
+    lines = read_text(path, source).split("\n")
     events = [
         _event(line, number, source, ticks_per_second, generic)
-        for number, line in enumerate(text.splitlines(), start=1)
+        for number, line in enumerate(lines, start=1)
         if line.strip()
     ]
     return sorted(events, key=lambda event: (event.time, _RANK.get(event.kind, 2)))
@@ -73,16 +73,20 @@ def _event(line: str, number: int, source: str, ticks_per_second: int, generic: 
 
     try:
         raw = json.loads(line)
+    except RecursionError:
+        raise fail("not a JSON object on one line: nested too deeply") from None
     except ValueError as why:
         raise fail(f"not a JSON object on one line: {why}") from None
     if not isinstance(raw, dict):
         raise fail("not a JSON object")
     date, kind = raw.get("timestamp"), raw.get("type")
-    if isinstance(date, bool) or not isinstance(date, (int, float)) or not 0 <= date < math.inf:
+    if isinstance(date, bool) or not isinstance(date, (int, float)) or not date >= 0:
         raise fail(f"must be a number of at least 0, got {date!r}", "timestamp")
+    if problem := seconds_problem(date):
+        raise fail(problem, "timestamp")
     if not isinstance(kind, str) or not kind:
         raise fail(f"must be a text, got {kind!r}", "type")
-    hosts: tuple[tuple[int, int], ...] = ()
+    hosts: Intervals = ()
     if kind in _RANK:
         hosts = _hosts(raw.get("resources"), fail)
     elif not generic:
@@ -90,22 +94,16 @@ def _event(line: str, number: int, source: str, ticks_per_second: int, generic: 
             f"{kind!r} is neither {AVAILABLE} nor {UNAVAILABLE}; other events need --forward-unknown-events",
             "type",
         )
-    return ExternalEvent(round(date * ticks_per_second), kind, hosts, raw, source, number)
+    return ExternalEvent(to_ticks(date, ticks_per_second), kind, hosts, raw, source, number)
 
 
-def _hosts(value: object, fail: Any) -> tuple[tuple[int, int], ...]:
+def _hosts(value: object, fail: Callable[[str, str], InputError]) -> Intervals:
     if not isinstance(value, str) or not value.strip():
         raise fail(f"must be a set of host ids such as '0-3 5', got {value!r}", "resources")
-    pairs = []
-    for part in value.split():
-        low, dash, high = part.partition("-")
-        if not (low.isdigit() and (high.isdigit() if dash else True)) or (dash and int(high) < int(low)):
-            raise fail(f"{part!r} is not a host id or an interval a-b", "resources")
-        pairs.append((int(low), int(high or low)))
-    merged: list[tuple[int, int]] = []
-    for first, last in sorted(pairs):
-        if merged and first <= merged[-1][1] + 1:
-            merged[-1] = (merged[-1][0], max(last, merged[-1][1]))
-        else:
-            merged.append((first, last))
-    return tuple(merged)
+    try:
+        hosts = parse_intervals(value)
+    except ValueError as why:
+        raise fail(str(why), "resources") from None
+    if hosts[-1][1] > MAX_HOST:
+        raise fail(f"host id {hosts[-1][1]} is larger than {MAX_HOST}", "resources")
+    return hosts

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import IO
 
 from batpy.base.errors import InputError
+from batpy.base.files import refuse_special
 
 GZIP_MAGIC = b"\x1f\x8b"
 ZIP_MAGIC = b"PK\x03\x04"
@@ -29,6 +30,7 @@ def open_binary(path: str | Path, source: str | None = None) -> Iterator[IO[byte
             for damage that only shows while the stream is read.
     """
     source = source if source is not None else str(path)
+    refuse_special(path, source)
     try:
         with open(path, "rb") as raw, _unpacked(raw, source) as stream:
             yield stream

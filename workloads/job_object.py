@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
 from batpy.base.errors import InputError
 from batpy.workloads.job import Job
+from batpy.workloads.seconds import limit_ticks, number_problem, seconds_problem, to_ticks
 
 
 def parse_job(
@@ -46,6 +46,8 @@ def parse_job(
     submit = _number(raw.get("subtime"), "subtime", fail)
     if submit < 0:
         raise fail("subtime", f"must be at least 0, got {submit!r}")
+    if problem := seconds_problem(submit):
+        raise fail("subtime", problem)
     res = raw.get("res")
     if isinstance(res, float) and res.is_integer():
         res = int(res)
@@ -57,12 +59,14 @@ def parse_job(
     walltime = _number(raw.get("walltime", -1), "walltime", fail)
     if walltime <= 0 and walltime != -1:
         raise fail("walltime", f"must be above 0, or -1 for none, got {walltime!r}")
+    if problem := seconds_problem(walltime):
+        raise fail("walltime", problem)
     return Job(
         id=name,
-        submit=round(submit * ticks_per_second),
+        submit=to_ticks(submit, ticks_per_second),
         res=res,
         profile=profile,
-        walltime=None if walltime == -1 else max(1, round(walltime * ticks_per_second)),
+        walltime=None if walltime == -1 else limit_ticks(walltime, ticks_per_second),
         raw=dict(raw),
         user=_label(raw, "user"),
         queue=_label(raw, "queue"),
@@ -70,12 +74,11 @@ def parse_job(
 
 
 def _number(value: Any, field: str, fail: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
-        problem = (
-            "missing; a number is required" if value is None else f"must be a finite number, got {value!r}"
-        )
+    problem = number_problem(value)
+    if problem is not None:
         raise fail(field, problem)
-    return value
+    number: float = value
+    return number
 
 
 def _label(raw: Mapping[Any, Any], field: str) -> str:

@@ -13,6 +13,7 @@ from typing import Any
 import msgspec
 
 from batpy.base.errors import InputError
+from batpy.workloads.seconds import number_problem, seconds_problem
 
 
 class Profile(msgspec.Struct, frozen=True):
@@ -139,12 +140,19 @@ class _Fields:
 
     def number(self, field: str, default: float | None = None, *, above: float | None = None) -> float:
         value = self.raw.get(field, default)
-        if value is None:
-            raise self.fail(field, "missing; a number is required")
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
-            raise self.fail(field, f"must be a finite number, got {value!r}")
+        if problem := number_problem(value):
+            raise self.fail(field, problem)
+        assert value is not None  # else it is a problem
         if value < 0 or (above is not None and value <= above):
             raise self.fail(field, f"must be {'above' if above is not None else 'at least'} 0, got {value!r}")
+        number: float = value
+        return number
+
+    def seconds(self, field: str, default: float | None = None, *, above: float | None = None) -> float:
+        """A duration."""
+        value = self.number(field, default, above=above)
+        if problem := seconds_problem(value):
+            raise self.fail(field, problem)
         return value
 
     def text(self, field: str, default: str | None = None) -> str:
@@ -209,7 +217,7 @@ def parse_profile(name: str, raw: object, *, path: str | None = None, source: st
 
 
 def _delay(name: str, ret: int, fields: _Fields) -> Profile:
-    return Delay(name, ret, fields.raw, fields.number("delay"))
+    return Delay(name, ret, fields.raw, fields.seconds("delay"))
 
 
 def _composed(name: str, ret: int, fields: _Fields) -> Profile:
@@ -280,7 +288,7 @@ def _send(name: str, ret: int, fields: _Fields) -> Profile:
     message = fields.raw.get("msg")
     if not isinstance(message, Mapping):
         raise fields.fail("msg", "must be an object")
-    return Send(name, ret, fields.raw, message, fields.number("sleeptime", 1e-7, above=0))
+    return Send(name, ret, fields.raw, message, fields.seconds("sleeptime", 1e-7, above=0))
 
 
 def _recv(name: str, ret: int, fields: _Fields) -> Profile:
@@ -290,7 +298,7 @@ def _recv(name: str, ret: int, fields: _Fields) -> Profile:
     except re.error as why:
         raise fields.fail("regex", f"not a regular expression: {why}") from None
     success, failure, timeout = (fields.text(key, "") for key in ("success", "failure", "timeout"))
-    poll = fields.number("polltime", 0.005, above=0)
+    poll = fields.seconds("polltime", 0.005, above=0)
     return Recv(name, ret, fields.raw, regex, success, failure, timeout, poll)
 
 

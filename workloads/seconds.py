@@ -2,17 +2,36 @@
 
 from __future__ import annotations
 
+import math
+
+from batpy.base.dates import MAX_SECONDS, nearest_tick
+
 DEFAULT_TICKS_PER_SECOND = 1_000_000
+
+
+def number_problem(value: object) -> str | None:
+    """What keeps *value*, as JSON gave it, from being a finite number; None if nothing does."""
+    if value is None:
+        return "missing; a number is required"
+    # Compared, not converted: an integer may be too large for a float.
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not -math.inf < value < math.inf:
+        return f"must be a finite number, got {value!r}"
+    return None
+
+
+def seconds_problem(value: float) -> str | None:
+    """What keeps a number of at least 0 from being a date or a duration; None if nothing does."""
+    return None if value <= MAX_SECONDS else f"must be at most {MAX_SECONDS:g} seconds, got {value!r}"
 
 
 def to_ticks(seconds: float, ticks_per_second: int) -> int:
     """The tick nearest to a date or a limit given by a file."""
-    return round(seconds * ticks_per_second)
+    return nearest_tick(seconds, ticks_per_second)
 
 
 def limit_ticks(seconds: float, ticks_per_second: int) -> int:
     """As :func:`to_ticks`, but never 0: a limit that was given stays a limit."""
-    return max(1, round(seconds * ticks_per_second))
+    return max(1, nearest_tick(seconds, ticks_per_second))
 
 
 def plain(seconds: float) -> float:

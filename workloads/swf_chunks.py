@@ -13,11 +13,13 @@ from operator import le, lt
 from typing import TYPE_CHECKING
 
 from batpy.workloads import swf_fields as swf
+from batpy.workloads.columns import append
 
 if TYPE_CHECKING:
     from batpy.workloads.swf_rows import RowReader
 
 BLOCK = 512
+_END = ";"
 
 
 class _Block:
@@ -28,12 +30,9 @@ class _Block:
         lines: line number of each row.
     """
 
-    def __init__(self, rows: list[list[str]], first_line: int) -> None:
-        self.rows = rows
-        self.texts = list(zip(*rows, strict=True))
-        if len(self.texts) != swf.WIDTH:
-            raise ValueError
-        self.lines: Sequence[int] = range(first_line, first_line + len(rows))
+    def __init__(self, lines: list[str], first_line: int) -> None:
+        self.texts = _columns_of(lines)
+        self.lines: Sequence[int] = range(first_line, first_line + len(lines))
         self.ids = list(map(int, self.texts[swf.JOB]))
         self.dates, self.waits, self.runs = (
             list(map(float, self.texts[field])) for field in (swf.SUBMIT, swf.WAIT, swf.RUN)
@@ -48,7 +47,7 @@ class _Block:
 
     def keep(self, kept: list[int]) -> None:
         """Keep the rows at these positions."""
-        self.texts = list(zip(*(self.rows[index] for index in kept), strict=True))
+        self.texts = [[column[index] for index in kept] for column in self.texts]
         self.lines = [self.lines[index] for index in kept]
         self.ids = [self.ids[index] for index in kept]
         self.dates = [self.dates[index] for index in kept]
@@ -66,8 +65,8 @@ class _Block:
         ]
 
 
-def take_block(reader: RowReader, rows: list[list[str]], first_line: int) -> bool:
-    """Take a block of split rows, or none of it.
+def take_block(reader: RowReader, rows: list[str], first_line: int) -> bool:
+    """Take a block of lines, or none of it.
 
     Returns:
         False if the block needs the patient way; nothing was taken then.
@@ -104,6 +103,26 @@ def take_block(reader: RowReader, rows: list[list[str]], first_line: int) -> boo
         reader.tally.skip(swf.CANCELLED_BEFORE_START, line, swf.RUN, None)
     _append(reader, block)
     return True
+
+
+def _columns_of(lines: list[str]) -> list[list[str]]:
+    """The fields of all lines by column; ends of line, made a field of their own, tell that none is missing.
+
+    Raises:
+        ValueError: a line does not have the 18 fields, or what only the patient way can judge.
+    """
+    text = "".join(lines)
+    if "_" in text or _END in text:
+        raise ValueError
+    cells = text.replace("\n", f" {_END} ").split()
+    width = swf.WIDTH + 1
+    # The last line of a file may have no end.
+    if len(cells) % width == swf.WIDTH:
+        cells.append(_END)
+    ends = cells[swf.WIDTH :: width]
+    if len(cells) != len(lines) * width or ends.count(_END) != len(lines):
+        raise ValueError
+    return [cells[field::width] for field in range(swf.WIDTH)]
 
 
 # Columns with few different texts: each text is converted once.
@@ -163,21 +182,20 @@ def _append(reader: RowReader, block: _Block) -> None:
     per_host = reader.options.procs_per_host
     hosts = {number: ceil(int(number) / per_host) for number in set(procs)}
     keys = list(zip(*(texts[field] for field in swf.LABELLED), strict=True))
-    labels = {key: reader.labels_of(key) for key in set(keys)}
     words = {text: reader.word(text) for text in set(texts[swf.APPLICATION])}
-    reader.ids.extend(block.ids)
-    reader.dates.extend(block.dates)
-    reader.run.extend([run + 0.0 for run in runs] if min(runs) == 0 else runs)
-    reader.walltime.extend(walltimes)
-    reader.res.extend(map(hosts.__getitem__, procs))
-    reader.labels.extend(map(labels.__getitem__, keys))
+    append(reader.ids, block.ids)
+    append(reader.dates, block.dates)
+    append(reader.run, [run + 0.0 for run in runs] if min(runs) == 0 else runs)
+    append(reader.walltime, walltimes)
+    append(reader.res, map(hosts.__getitem__, procs))
+    reader.labels.extend(map(reader.labels_of, keys))
     reader.application.extend(map(words.__getitem__, texts[swf.APPLICATION]))
-    reader.memory.extend(map(block.memory.__getitem__, texts[swf.MEMORY]))
-    reader.wait.extend(block.waits)
+    append(reader.memory, map(block.memory.__getitem__, texts[swf.MEMORY]))
+    append(reader.wait, block.waits)
     whole = {text: reader.whole(value) for text, value in block.allocated.items()}
-    reader.allocated.extend(map(whole.__getitem__, texts[swf.ALLOCATED]))
+    append(reader.allocated, map(whole.__getitem__, texts[swf.ALLOCATED]))
     codes = {text: int(value) for text, value in block.status.items()}
-    reader.status.extend(map(codes.__getitem__, texts[swf.STATUS]))
+    append(reader.status, map(codes.__getitem__, texts[swf.STATUS]))
 
 
 def _note(reader: RowReader, kind: str, marks: list[bool], lines: Sequence[int]) -> None:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from itertools import islice
+from itertools import chain, islice
 from math import ceil, isfinite
+from typing import Any
 
 from batpy.base.errors import InputError
 from batpy.workloads import swf_fields as swf
@@ -107,20 +108,30 @@ class RowReader:
     def read(self, lines: Iterable[str]) -> None:
         """Read a whole file."""
         stream, number = iter(lines), 1
+        for line in stream:
+            if not line.startswith(";"):
+                # The first block begins below the header, else its rows would go the patient way.
+                stream = chain((line,), stream)
+                break
+            self.read_row(line, line.split(), number)
+            number += 1
         while block := list(islice(stream, BLOCK)):
-            rows = [line.split() for line in block]
-            if not (self.by_blocks and "_" not in "".join(block) and take_block(self, rows, number)):
-                for line, fields in zip(block, rows, strict=True):
-                    self.read_row(line, fields, number)
-                    number += 1
-            else:
+            if self.by_blocks and take_block(self, block, number):
                 number += len(block)
-        self.columns.extra = {name: column for name, column in self._extra() if any(map(_is_known, column))}
+                continue
+            for line in block:
+                self.read_row(line, line.split(), number)
+                number += 1
+        self.columns.extra = {
+            name: column
+            for name, column in self._extra()
+            if column.count(None) + column.count(-1) < len(column)
+        }
         for key in ("MaxProcs", "MaxNodes"):
             if self.header.has_text_after_number(key):
                 self.tally.note(swf.HEADER_TEXT, 0)
 
-    def _extra(self) -> Iterator[tuple[str, list[str | None] | array[float]]]:
+    def _extra(self) -> Iterator[tuple[str, list[Any] | array[Any]]]:
         yield "application", self.application
         yield "requested_memory", self.memory
         yield from self._more.items()
@@ -314,10 +325,6 @@ class RowReader:
         else:
             return False
         return True
-
-
-def _is_known(value: str | float | None) -> bool:
-    return value is not None and value != -1
 
 
 def _are_column_names(fields: list[str]) -> bool:

@@ -9,22 +9,18 @@ user wrote it, ``easy[ordr=...]``, and the choices there are.
 from __future__ import annotations
 
 import dataclasses
-import enum
-import math
 import sys
 import types
 import typing
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
+from batpy.base.blame import FAILURES, blame, failed_method
 from batpy.base.errors import InputError
+from batpy.base.options import convert
 
 T = TypeVar("T")
-
-_TRUE = {"true", "yes", "on", "1"}
-_FALSE = {"false", "no", "off", "0"}
 
 
 # --------------------------------------------------------------------------- name[key=value,...]
@@ -85,73 +81,7 @@ def _unquote(value: str) -> str:
     return value
 
 
-# --------------------------------------------------------------------------- text to typed options
-
-
-@dataclass(frozen=True)
-class OptionInfo:
-    """What ``batpy list`` shows of an option: its name, type as text, default as text (None: required)."""
-
-    name: str
-    type: str
-    default: str | None
-
-
-def convert(text: str, kind: Any, *, base: Path | None = None) -> Any:
-    """Read *text* as *kind*: str, int, float, bool, Path, an Enum, a Literal, or one of these or None.
-
-    Args:
-        base: folder a relative Path is taken from; the working folder if None.
-
-    Raises:
-        ValueError: saying what is wanted.
-    """
-    origin = typing.get_origin(kind)
-    if origin in (types.UnionType, typing.Union):
-        return _convert_union(text, typing.get_args(kind), base)
-    if origin is typing.Literal:
-        return _pick({str(choice): choice for choice in typing.get_args(kind)}, text)
-    if isinstance(kind, type) and issubclass(kind, enum.Enum):
-        return _pick({str(member.value): member for member in kind}, text)
-    if kind is bool:
-        return _pick(dict.fromkeys(_TRUE, True) | dict.fromkeys(_FALSE, False), text.lower(), "true or false")
-    if kind is Path:
-        if not text:
-            raise ValueError("want a file name")
-        return base / text if base is not None else Path(text)
-    if kind in (int, float):
-        return _number(text, kind)
-    if kind is str:
-        return text
-    raise TypeError(f"options of type {kind!r} cannot be given as text")
-
-
-def _convert_union(text: str, kinds: tuple[Any, ...], base: Path | None) -> Any:
-    if type(None) in kinds and text in ("", "none"):
-        return None
-    rest = [kind for kind in kinds if kind is not type(None)]
-    for kind in rest[:-1]:
-        try:
-            return convert(text, kind, base=base)
-        except ValueError:
-            continue
-    return convert(text, rest[-1], base=base)
-
-
-def _number(text: str, kind: Any) -> Any:
-    try:
-        value = kind(text)
-    except ValueError:
-        value = None
-    if value is None or (isinstance(value, float) and not math.isfinite(value)):
-        raise ValueError(f"want {'a whole number' if kind is int else 'a number'}")
-    return value
-
-
-def _pick(choices: Mapping[str, Any], text: str, wanted: str = "") -> Any:
-    if text not in choices:
-        raise ValueError(f"choose from {wanted or ', '.join(choices)}")
-    return choices[text]
+# --------------------------------------------------------------------------- options and plug-ins
 
 
 def build_options(kind: type[T], values: Mapping[str, str], *, name: str = "", base: Path | None = None) -> T:
@@ -176,7 +106,7 @@ def build_options(kind: type[T], values: Mapping[str, str], *, name: str = "", b
             raise InputError(f"no such option; {choices}", source=place)
         try:
             ready[key] = convert(text, hints[key], base=base)
-        except ValueError as why:
+        except (ValueError, TypeError) as why:
             raise InputError(str(why), source=place) from None
     for field in known:
         required = field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
@@ -193,8 +123,20 @@ def build(target: Any, values: Mapping[str, str], *, name: str = "", base: Path 
     """Make one plug-in from its class (or function) and the options as text.
 
     Raises:
-        InputError: as ``build_options``; also when options are given to a plug-in that has none.
+        InputError: as ``build_options``; also when options are given to a plug-in that has none, or when a
+            class that is not ours fails.
     """
+    try:
+        return _build(target, values, name=name, base=base)
+    except FAILURES as why:
+        module = getattr(target, "__module__", None) or ""
+        method = failed_method(why, module, "__init__")
+        if (blamed := blame(why, f"{method}()", module, name)) is why:
+            raise
+        raise blamed from why
+
+
+def _build(target: Any, values: Mapping[str, str], *, name: str, base: Path | None) -> Any:
     options = getattr(target, "Options", None)
     if options is not None and dataclasses.is_dataclass(options):
         return target(build_options(typing.cast("type[Any]", options), values, name=name, base=base))
@@ -204,38 +146,6 @@ def build(target: Any, values: Mapping[str, str], *, name: str = "", base: Path 
         key, text = next(iter(values.items()))
         raise InputError("no such option; it has no options", source=f"{name}[{key}={text}]")
     return target()
-
-
-def describe_options(target: Any) -> list[OptionInfo]:
-    """The options of a plug-in's class, in order of declaration."""
-    kind = getattr(target, "Options", target)
-    if not dataclasses.is_dataclass(kind):
-        return []
-    hints = typing.get_type_hints(kind)
-    out = []
-    for field in dataclasses.fields(kind):
-        default: str | None = None
-        if field.default is not dataclasses.MISSING:
-            default = _shown(field.default)
-        elif field.default_factory is not dataclasses.MISSING:
-            default = _shown(field.default_factory())
-        out.append(OptionInfo(field.name, _type_text(hints[field.name]), default))
-    return out
-
-
-def _shown(value: Any) -> str:
-    return str(value.value if isinstance(value, enum.Enum) else value)
-
-
-def _type_text(kind: Any) -> str:
-    origin = typing.get_origin(kind)
-    if origin is typing.Literal:
-        return "|".join(map(str, typing.get_args(kind)))
-    if origin in (types.UnionType, typing.Union):
-        return "|".join(_type_text(part) for part in typing.get_args(kind) if part is not type(None))
-    if isinstance(kind, type) and issubclass(kind, enum.Enum):
-        return "|".join(str(member.value) for member in kind)
-    return kind.__name__ if isinstance(kind, type) else str(kind)
 
 
 # --------------------------------------------------------------------------- the table
@@ -325,7 +235,7 @@ class Registry(Generic[T]):
             )
         try:
             return found[0].load()
-        except Exception as why:
+        except FAILURES as why:
             raise InputError(f"entry point {found[0].value} cannot be loaded: {why!r}", source=name) from why
 
 
@@ -390,16 +300,19 @@ def _run_file(file: Path) -> types.ModuleType:
     sys.modules[name] = module  # dataclasses and type hints look their module up here
     try:
         spec.loader.exec_module(module)
-    except Exception as why:
+    except FAILURES as why:
         if before is None:
             del sys.modules[name]
         else:
             sys.modules[name] = before
-        raise InputError(f"{type(why).__name__}: {why}", source=str(file), line=_line(why, file)) from why
+        problem = (
+            "it leaves with sys.exit()" if isinstance(why, SystemExit) else f"{type(why).__name__}: {why}"
+        )
+        raise InputError(problem, source=str(file), line=_line(why, file)) from why
     return module
 
 
-def _line(why: Exception, file: Path) -> int | None:
+def _line(why: BaseException, file: Path) -> int | None:
     """Line of *file* that raised, if it is one of its own."""
     if isinstance(why, SyntaxError):
         return why.lineno

@@ -4,18 +4,26 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from batpy.base.errors import InputError, PeerError
+from batpy.base.errors import EXIT_PEER, InputError, PeerError
 from batpy.cli.config import SchedulerConfig
 
 GRACE = 5.0
 """Seconds a child has to go by itself before it is made to."""
+
+SOCKET = "s"
+"""Name of a child's socket in its folder; short, since systems allow about 100 bytes for the whole path."""
+
+MOST_SOCKET_BYTES = 100
 
 POLL = 0.005
 """Seconds between two looks for a starting child's socket."""
@@ -38,9 +46,17 @@ class Child:
     folder: Path
     finished: bool = False
 
-    def why_dead(self) -> str | None:
-        """None while the process lives, else how it ended, with its last words."""
+    def why_dead(self, patience: float = 0.0) -> str | None:
+        """None while the process lives, else how it ended, with its last words.
+
+        Args:
+            patience: seconds it may take to end.
+        """
         code = self.process.poll()
+        if code is None and patience:
+            # A connection closes a moment before its process is over.
+            with suppress(subprocess.TimeoutExpired):
+                code = self.process.wait(patience)
         if code is None:
             return None
         how = f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
@@ -53,7 +69,7 @@ class Child:
         Raises:
             PeerError: it ended instead, or does not listen *deadline* seconds later.
         """
-        socket = Path(self.endpoint.removeprefix("ipc://"))
+        socket = self.folder / SOCKET
         give_up = None if deadline is None else time.monotonic() + deadline
         while not socket.exists():
             if (end := self.why_dead()) is not None:
@@ -74,6 +90,8 @@ class Child:
             except subprocess.TimeoutExpired:
                 push()
         self.process.wait()
+        if self.process.stdin is not None:
+            self.process.stdin.close()
         shutil.rmtree(self.folder, ignore_errors=True)
         if self.log.is_file() and not self.log.stat().st_size:
             self.log.unlink()
@@ -86,12 +104,12 @@ def start_scheduler(scheduler: SchedulerConfig, output: Path, *, pin: bool) -> C
         InputError: the process cannot be started.
     """
     assert scheduler.algorithm is not None
-    folder = Path(tempfile.mkdtemp(prefix="batpy-"))
-    endpoint = f"ipc://{folder}/{scheduler.name[:20]}"
+    folder = _private_folder()
+    endpoint = f"ipc://{folder / SOCKET}"
     log = output / f"scheduler-{scheduler.name}.log"
     # -P: a folder with a batpy or a queue.py in it must not take the place of the installed ones.
     command = [sys.executable, "-P", "-m", "batpy", "scheduler", scheduler.algorithm]
-    command += ["--bind", endpoint, "--quiet"]
+    command += ["--bind", endpoint, "--quiet", "--leash", str(folder)]
     if pin:
         pin_to_one_core()
     try:
@@ -100,7 +118,7 @@ def start_scheduler(scheduler: SchedulerConfig, output: Path, *, pin: bool) -> C
             process = subprocess.Popen(
                 command,
                 cwd=scheduler.base,
-                stdin=subprocess.DEVNULL,
+                stdin=subprocess.PIPE,  # the leash: it closes when this process ends, in whatever way
                 stdout=words,
                 stderr=words,
                 start_new_session=True,
@@ -111,6 +129,43 @@ def start_scheduler(scheduler: SchedulerConfig, output: Path, *, pin: bool) -> C
             f"cannot be started: {why.strerror or why}", path=f"scheduler.{scheduler.name}"
         ) from None
     return Child(scheduler.name, endpoint, log, process, folder)
+
+
+def _private_folder() -> Path:
+    """A new folder whose path is short enough for a socket in it.
+
+    Raises:
+        InputError: there is no place for temporary files.
+    """
+    try:
+        folder = Path(tempfile.mkdtemp(prefix="batpy-"))
+        if len(os.fsencode(folder / SOCKET)) > MOST_SOCKET_BYTES:
+            folder.rmdir()
+            folder = Path(tempfile.mkdtemp(prefix="batpy-", dir="/tmp"))
+    except OSError as why:
+        raise InputError(f"no place for a socket: {why.strerror or why}", source="TMPDIR") from None
+    return folder
+
+
+def hold_leash(folder: Path) -> None:
+    """In a child: end with the process that started it, whatever this one is doing then.
+
+    A thread waits for the end of standard input. Then this process gets the time to go by itself, as after
+    Ctrl-C, and is ended; *folder*, which nobody else will remove, goes too.
+    """
+
+    def watch() -> None:
+        try:
+            while os.read(0, 1024):
+                pass
+        except OSError:
+            pass
+        shutil.rmtree(folder, ignore_errors=True)
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(GRACE / 5)
+        os._exit(EXIT_PEER)
+
+    threading.Thread(target=watch, name="leash", daemon=True).start()
 
 
 def pin_to_one_core() -> None:

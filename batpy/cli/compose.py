@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Literal
 from batpy.base.errors import EXIT_BAD_INPUT, EXIT_DONE, EXIT_PEER, BatpyError, InputError
 from batpy.cli.interrupts import Interrupts
 from batpy.cli.outcome import EXIT_INTERRUPTED, RunOutcome
-from batpy.cli.output import claim
+from batpy.cli.output import EXPERIMENT, claim
 from batpy.protocol.messages import Message
 from batpy.results.recorder import RunRecorder
 from batpy.results.timing import Timing
@@ -32,7 +32,9 @@ if TYPE_CHECKING:
     from batpy.workloads.job import Workload
 
 Mode = Literal["embedded", "processes"]
-EXPERIMENT = "experiment.json"
+LAST_BREATH = 0.5
+"""Seconds a process may live on after its connection closed."""
+
 PROGRESS_EVERY = 1000
 """Jobs between two looks at the progress bar."""
 
@@ -172,7 +174,7 @@ def run_experiment(
         run = _Run(loaded, scheduler, output, progress, interrupts)
         if core is None:
             assert scheduler.endpoint is not None
-            return run.over(_zeromq(config, scheduler.endpoint, scheduler.name))
+            return run.over(_zeromq(config, scheduler.endpoint, scheduler.title))
         if mode == "embedded":
             return run.over(InProcessLink(core))
         return _with_child(run, pin=pin)
@@ -187,7 +189,9 @@ def _with_child(run: _Run, *, pin: bool) -> RunOutcome:
     try:
         with run.interrupts.let_through():
             child.wait_until_bound(config.simulation.deadline or None)
-        outcome = run.over(_zeromq(config, child.endpoint, run.scheduler.name), child.why_dead)
+        outcome = run.over(
+            _zeromq(config, child.endpoint, run.scheduler.title), lambda: child.why_dead(LAST_BREATH)
+        )
         child.finished = outcome.outcome == "done"
         return outcome
     finally:
@@ -200,7 +204,7 @@ def _zeromq(config: ExperimentConfig, endpoint: str, name: str) -> Link:
 
     simulation = config.simulation
     codec = make_codec(simulation.codec, simulation.resolution, float6=simulation.float6)
-    return ZmqLink(endpoint, codec, simulation.deadline or None, f"scheduler {name}")
+    return ZmqLink(endpoint, codec, simulation.deadline or None, name)
 
 
 class _Run:
@@ -248,12 +252,19 @@ class _Run:
         thresholds = gc.get_threshold()
         gc.set_threshold(200_000, 50, 1000)
         try:
-            self._drive(simulator, link)
+            with self.interrupts.working():
+                self._drive(simulator, link)
             outcome, code = "done", EXIT_DONE
         except BatpyError as why:
-            outcome, code, reason = "peer_lost" if why.exit_code == EXIT_PEER else "refused", why.exit_code, str(why)
+            outcome, code, reason = (
+                "peer_lost" if why.exit_code == EXIT_PEER else "refused",
+                why.exit_code,
+                str(why),
+            )
         except KeyboardInterrupt:
             outcome, code = "interrupted", EXIT_INTERRUPTED
+        except SystemExit:  # only a user's policy does that
+            outcome, reason = "refused", f"{self.scheduler.title}: it left with sys.exit()"
         except BaseException as why:
             reason = f"{type(why).__name__}: {why}"
             raise

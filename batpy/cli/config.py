@@ -14,6 +14,8 @@ import msgspec
 from batpy.kernel.ticks import DEFAULT_TICKS_PER_SECOND
 
 DEFAULT_DEADLINE = 60.0
+NAMELESS = "scheduler"
+"""Name of the scheduler of ``batpy simulate``, whose flags give it none: its endpoint tells it apart."""
 
 
 class InputFile(msgspec.Struct, frozen=True):
@@ -142,6 +144,11 @@ class SchedulerConfig(msgspec.Struct, frozen=True):
     profile_reuse: bool | None = None
     forward_profiles: bool | None = None
     split_kill_ack: bool | None = None
+
+    @property
+    def title(self) -> str:
+        """What complaints call it."""
+        return "the scheduler" if self.name == NAMELESS else f"scheduler {self.name}"
 
 
 class ExperimentConfig(msgspec.Struct, frozen=True):

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Literal, cast
 
 from batpy.base.errors import InputError
+from batpy.base.files import read_toml
 from batpy.cli.config import (
     DEFAULT_DEADLINE,
     ExperimentConfig,
@@ -19,9 +20,11 @@ from batpy.cli.config import (
 )
 from batpy.cli.overrides import apply_overrides
 from batpy.cli.samples import locate
-from batpy.cli.tables import Table
+from batpy.cli.tables import Table, shown
 from batpy.kernel.ticks import DEFAULT_TICKS_PER_SECOND
+from batpy.protocol.vocabulary import WANTS
 
+_FILE_NAME = re.compile(r"[\w.-]{1,100}", re.ASCII)
 KINDS = ("jobs", "pipelines", "requests")
 
 
@@ -48,7 +51,7 @@ def load_experiment(
     """
     here = Path.cwd() if cwd is None else cwd
     path = locate(written, here, ending=".toml")
-    tree = _read(path, written)
+    tree = read_toml(path, written)
     changed = apply_overrides(tree, settings)
     if simulation and isinstance(tree.setdefault("simulation", {}), dict):
         tree["simulation"].update(simulation)
@@ -62,24 +65,9 @@ def from_tree(tree: dict[str, Any], *, source: str, name: str, cwd: Path) -> Exp
     return _Loader(source, cwd, cwd, frozenset()).experiment(tree, name)
 
 
-def _read(path: Path, source: str) -> dict[str, Any]:
-    import tomllib
-
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError:
-        raise InputError("is not a text in UTF-8", source=source) from None
-    except OSError as why:
-        raise InputError(f"cannot be read: {why.strerror or why}", source=source) from None
-    try:
-        return tomllib.loads(text)
-    except RecursionError:
-        raise InputError("not well-formed TOML: nested too deeply", source=source) from None
-    except tomllib.TOMLDecodeError as why:
-        place = re.search(r" \(at line (\d+), column \d+\)$", str(why))
-        line = int(place[1]) if place else text.count("\n") + 1
-        problem = str(why)[: place.start()] if place else str(why).removesuffix(" (at end of document)")
-        raise InputError(f"not well-formed TOML: {problem}", source=source, line=line) from None
+def _is_workload_id(name: str) -> bool:
+    """An id stands before the ``!`` of a job's."""
+    return name.isprintable() and not any(letter == "!" or letter.isspace() for letter in name)
 
 
 class _Loader:
@@ -228,6 +216,11 @@ class _Loader:
             split_kill_ack=table.switch("split_kill_ack", False),
         )
         table.finish()
+        for key in ("time_step", "latency"):
+            seconds = getattr(config, key)
+            if seconds and not round(seconds * config.resolution):
+                ticks = f"{config.resolution} ticks a second"
+                raise table.fail(key, f"is shorter than a tick ({ticks}), got {seconds!r}")
         return config
 
     def _workloads(self, tables: list[Table], schedulers: list[str]) -> tuple[WorkloadConfig, ...]:
@@ -241,8 +234,9 @@ class _Loader:
 
     def _workload(self, table: Table, default_id: str, schedulers: list[str]) -> WorkloadConfig:
         name = table.text("id") or default_id
-        if "!" in name or any(letter.isspace() for letter in name):
-            raise table.fail("id", f"must hold neither '!' nor blanks, got {name!r}")
+        if not _is_workload_id(name):
+            rule = "must hold no '!', blank or control character"
+            raise table.fail("id", f"{rule}, got {shown(name)}")
         kind = table.choice("kind", KINDS, "jobs")
         if kind != "jobs":
             raise table.fail("kind", f"{kind!r} comes in a later version; this one knows 'jobs'")
@@ -274,6 +268,11 @@ class _Loader:
         return dict(table.tree)
 
     def _scheduler(self, name: str, table: Table) -> SchedulerConfig:
+        if not _FILE_NAME.fullmatch(name):
+            rule = (
+                "its name becomes part of a file name: ASCII letters, digits, '_', '-' and '.', at most 100"
+            )
+            raise table.fail("", f"{rule}, got {shown(name)}")
         algorithm, endpoint = table.text("algorithm"), table.text("endpoint")
         if endpoint is not None:
             from batpy.transport.endpoint import check_endpoint
@@ -290,7 +289,7 @@ class _Loader:
             algorithm=algorithm,
             endpoint=endpoint,
             base=self._folder(table.place("algorithm")),
-            wants=table.texts("wants"),
+            wants=self._wants(table),
             compat=compat,
             dynamic_jobs=table.optional_switch("dynamic_jobs"),
             acknowledge_dynamic_jobs=table.optional_switch("acknowledge_dynamic_jobs"),
@@ -301,6 +300,14 @@ class _Loader:
         table.finish()
         self._exactly_one(table, "algorithm", "endpoint")
         return config
+
+    @staticmethod
+    def _wants(table: Table) -> tuple[str, ...]:
+        wanted = table.texts("wants")
+        for word in wanted:
+            if word not in WANTS:
+                raise table.fail("wants", f"choose from {', '.join(WANTS)}; got {shown(word)}")
+        return wanted
 
     @staticmethod
     def _exactly_one(table: Table, first: str, second: str) -> None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 from typing import Any
 
-from batpy.base.errors import InputError
+from batpy.base.files import read_text
 from batpy.cli.output import POLICY
+from batpy.cli.parser import not_empty
 
 _SWITCHES = (
     ("dynamic_jobs", "--enable-dynamic-jobs", "the scheduler may register jobs and profiles"),
@@ -62,27 +62,41 @@ def simulation_tree(arguments: argparse.Namespace) -> dict[str, Any]:
     tree = {key: getattr(arguments, key) for key in (*keys, *switches)}
     tree["sched_config"] = arguments.sched_cfg
     if arguments.sched_cfg_file is not None:
-        tree["sched_config"] = _text_of(arguments.sched_cfg_file)
+        tree["sched_config"] = read_text(arguments.sched_cfg_file)
     return {key: value for key, value in tree.items() if value is not None}
 
 
-def _text_of(file: str) -> str:
-    try:
-        return Path(file).read_text(encoding="utf-8")
-    except UnicodeDecodeError:
-        raise InputError("is not a text in UTF-8", source=file) from None
-    except OSError as why:
-        raise InputError(f"cannot be read: {why.strerror or why}", source=file) from None
+def simulation_flag(key: str) -> str:
+    """The flag that says *key* of ``[simulation]``; one that is named like its key otherwise."""
+    for known, flag, _ in _SWITCHES + _NEGATIVE:
+        if known == key:
+            return flag
+    return "--sched-cfg" if key == "sched_config" else f"--{key.replace('_', '-')}"
 
 
-def add_result_flags(parser: argparse.ArgumentParser, default_output: str, *short: str) -> None:
-    """Add where the results go and how they are shown."""
+def add_result_flags(
+    parser: argparse.ArgumentParser, default_output: str, *names: str, quiet: str | None = None
+) -> None:
+    """Add where the results go and how they are shown.
+
+    Args:
+        names: other names of ``--output``.
+        quiet: another name of ``--quiet``.
+    """
     group = parser.add_argument_group("results", POLICY)
     add = group.add_argument
-    add(*short, "--output", metavar="DIR", help=f"folder of the results (default: {default_output})")
+    add(
+        *names,
+        "--output",
+        dest="output",
+        type=not_empty,
+        metavar="DIR",
+        help=f"folder of the results (default: {default_output})",
+    )
     add("--no-overwrite", action="store_true", help="refuse a folder that holds an earlier run, too")
     add("--groups", action="store_true", help="show the summary per user and per queue, too")
     add("--warm-up", default="", metavar="AMOUNT", help="leave out the first SECONDS, or PERCENT%% of jobs")
     add("--cool-down", default="", metavar="AMOUNT", help="leave out the last SECONDS, or PERCENT%% of jobs")
     add("--json", action="store_true", help="print the summary as JSON")
-    add("--quiet", action="store_true", help="print nothing but errors (and the JSON, if asked for)")
+    also = (quiet,) if quiet is not None else ()
+    add(*also, "--quiet", action="store_true", help="print nothing but errors (and the JSON, if asked for)")

@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import io
 import os
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Protocol, cast
 
 from batpy._version import __version__
-from batpy.base.errors import EXIT_BAD_INPUT, EXIT_DONE, BatpyError, InputError
+from batpy.base.errors import EXIT_BAD_INPUT, EXIT_DONE, BatpyError, InputError, one_line
+from batpy.cli.interrupts import interrupt_on_polite_kills
 from batpy.cli.outcome import EXIT_INTERRUPTED
 
 EXIT_BUG = 70  # EX_SOFTWARE of sysexits.h
@@ -48,29 +51,63 @@ def main(argv: Sequence[str] | None = None) -> int:
         0 done, 2 bad input or a breach of the protocol, 3 a process died or timed out, 70 a bug of ours,
         130 interrupted.
     """
+    if argv is None:
+        _prepare_process()
     try:
         code = _dispatch(list(sys.argv[1:] if argv is None else argv))
-        sys.stdout.flush()
     except BatpyError as error:
-        return _complain(f"error: {_one_line(error)}", error.exit_code)
+        code = _complain(f"error: {one_line(error)}", error.exit_code)
     except KeyboardInterrupt:
-        return _complain("error: interrupted", EXIT_INTERRUPTED)
+        code = _complain("error: interrupted", EXIT_INTERRUPTED)
     except BrokenPipeError:
-        # Whoever read our output has gone. Python would complain once more while it shuts down.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return EXIT_BROKEN_PIPE
+        code = EXIT_BROKEN_PIPE
     except SystemExit as leave:  # --help
-        return leave.code if isinstance(leave.code, int) else EXIT_DONE
+        code = leave.code if isinstance(leave.code, int) else EXIT_DONE
     except OSError as error:
         place = f"{error.filename}: " if error.filename else ""
-        return _complain(f"error: {place}{error.strerror or error}", EXIT_BAD_INPUT)
-    except Exception as error:
+        code = _complain(f"error: {one_line(f'{place}{error.strerror or error}')}", EXIT_BAD_INPUT)
+    except MemoryError:
+        code = _complain("error: not enough memory", EXIT_BAD_INPUT)
+    except BaseException as error:
         if os.environ.get("BATPY_DEBUG") == "1":
             raise
         name = type(error).__name__
-        told = f"a bug in batpy: {name}: {_one_line(error)}"
-        return _complain(f"{told}; please report it with what BATPY_DEBUG=1 shows", EXIT_BUG)
-    return code
+        told = f"a bug in batpy: {name}: {one_line(error)}"
+        code = _complain(f"{told}; please report it with what BATPY_DEBUG=1 shows", EXIT_BUG)
+    return _flushed(code)
+
+
+def _prepare_process() -> None:
+    """Make standard streams and signals what the rest of the program expects."""
+    interrupt_on_polite_kills()
+    # A stream that is closed would leave its number to the first file that is opened.
+    while (handle := os.open(os.devnull, os.O_RDWR)) < 3:
+        os.set_inheritable(handle, True)
+    os.close(handle)
+    sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115 - as long as the process
+    sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # A name the terminal's encoding does not have must not end a run that is over.
+        sys.stdout.reconfigure(errors="backslashreplace")
+
+
+def _flushed(code: int) -> int:
+    """Write out what was printed; the exit code that is right then."""
+    try:
+        sys.stdout.flush()
+        return code
+    except BrokenPipeError:
+        # Whoever read our output has gone.
+        _silence_stdout()
+        return EXIT_BROKEN_PIPE
+    except OSError as error:
+        _silence_stdout()
+        return _complain(f"error: standard output: {error.strerror or error}", code or EXIT_BAD_INPUT)
+
+
+def _silence_stdout() -> None:
+    """Python would complain once more while it shuts down."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _dispatch(arguments: list[str]) -> int:
@@ -106,12 +143,9 @@ def _usage() -> str:
     )
 
 
-def _one_line(error: BaseException) -> str:
-    return " ".join(str(error).split()) or type(error).__name__
-
-
 def _complain(text: str, code: int) -> int:
-    print(f"batpy: {text}", file=sys.stderr)
+    with suppress(OSError):  # then nobody can be told
+        print(f"batpy: {text}", file=sys.stderr, flush=True)
     return code
 
 

@@ -17,7 +17,8 @@ class RunOutcome:
     """The end of a run whose results are written.
 
     Attributes:
-        outcome: ``done``, ``refused``, ``interrupted`` or ``peer_lost``, as the journal's closing record.
+        outcome: ``done``, ``refused``, ``interrupted``, ``peer_lost`` or ``failed`` (a bug), as the journal's
+            closing record.
         reason: why the run did not come to its end; empty if it did.
         exit_code: of the command.
         folder: where the results are.

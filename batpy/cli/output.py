@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from batpy.base.errors import InputError
+
+EXPERIMENT = "experiment.json"
+"""What was run, beside its results."""
 
 POLICY = """\
 The folder is made if it is not there. If it holds an earlier run of batpy (told by its journal), that run's
@@ -27,13 +33,56 @@ def check_output(folder: Path, *, overwrite: bool = True) -> None:
             return
         if not folder.is_dir():
             raise InputError("is a file; the results need a folder", source=str(folder))
-        if next(folder.iterdir(), None) is None:
-            return
+        names = [entry.name for entry in folder.iterdir()]
     except OSError as why:
         raise InputError(f"cannot be read: {why.strerror or why}", source=str(folder)) from None
-    if not (folder / JOURNAL).is_file():
+    if not names:
+        return
+    # A run that was killed at once has no journal yet.
+    if JOURNAL not in names and not all(map(_is_ours, names)):
         problem = "holds files but no run of batpy, so it is left alone; choose another folder with --output"
         raise InputError(problem, source=str(folder))
     if not overwrite:
         problem = "holds an earlier run, which is to be kept; choose another folder with --output"
         raise InputError(problem, source=str(folder))
+
+
+def _is_ours(name: str) -> bool:
+    return name == EXPERIMENT or (name.startswith("scheduler-") and name.endswith(".log"))
+
+
+@contextmanager
+def claim(folder: Path, *, overwrite: bool = True) -> Iterator[None]:
+    """Make the folder and keep other runs out of it, as long as the block lasts.
+
+    The lock is on the folder itself: it leaves no file behind, and the system drops it with the process.
+
+    Raises:
+        InputError: the folder cannot be made or must not be written to, or another run writes to it.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        handle = os.open(folder, os.O_RDONLY)
+    except OSError as why:
+        problem = f"cannot prepare the output folder: {why.strerror or why}"
+        raise InputError(problem, source=str(folder)) from None
+    try:
+        _lock(handle, folder)
+        check_output(folder, overwrite=overwrite)  # again, now that nobody else can change it
+        yield
+    finally:
+        os.close(handle)
+
+
+def _lock(handle: int, folder: Path) -> None:
+    try:
+        import fcntl
+    except ImportError:  # not a Unix
+        return
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        problem = "another run is writing to this folder; wait for its end, or choose another with --output"
+        raise InputError(problem, source=str(folder)) from None
+    except OSError:
+        return  # a file system without locks

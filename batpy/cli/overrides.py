@@ -35,7 +35,9 @@ def _apply(tree: dict[str, Any], setting: str) -> str:
     shown = ""
     for step in steps[:-1]:
         shown = _join(shown, step, place)
-        place = _enter(place, step, shown, setting)
+        place = _enter(place, step, setting)
+        if not isinstance(place, (dict, list)):
+            raise InputError("is no table, nothing can be set inside", source=f"--set {setting}", path=shown)
     _put(place, steps[-1], text.strip(), setting)
     return _join(shown, steps[-1], place)
 
@@ -46,13 +48,10 @@ def _join(shown: str, step: str, place: Any) -> str:
     return f"{shown}.{step}" if shown else step
 
 
-def _enter(place: Any, step: str, shown: str, setting: str) -> Any:
+def _enter(place: Any, step: str, setting: str) -> Any:
     if isinstance(place, list):
         return place[_index(place, step, setting)]
-    inner = place.setdefault(step, {})
-    if not isinstance(inner, (dict, list)):
-        raise InputError("is no table, nothing can be set inside", source=f"--set {setting}", path=shown)
-    return inner
+    return place.setdefault(step, {})
 
 
 def _put(place: Any, step: str, text: str, setting: str) -> None:
@@ -66,7 +65,7 @@ def _put(place: Any, step: str, text: str, setting: str) -> None:
 
 
 def _index(place: list[Any], step: str, setting: str) -> int:
-    if not step.isdigit() or int(step) >= len(place):
+    if not step.isdigit() or len(step) > 9 or int(step) >= len(place):
         problem = f"{step!r} is not a number from 0 to {len(place) - 1}" if place else "the list is empty"
         raise InputError(problem, source=f"--set {setting}")
     return int(step)
@@ -79,6 +78,6 @@ def _value(text: str) -> Any:
     if "\n" not in text:
         try:
             return tomllib.loads(f"value = {text}")["value"]
-        except (tomllib.TOMLDecodeError, RecursionError):
+        except (ValueError, RecursionError):  # malformed, or a number of thousands of digits
             pass
     return text

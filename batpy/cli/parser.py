@@ -53,6 +53,13 @@ def positive_seconds(text: str) -> float:
     return value
 
 
+def not_empty(text: str) -> str:
+    """A text, for ``type=``; an empty one is most often a variable that was not set."""
+    if not text:
+        raise argparse.ArgumentTypeError("must not be empty")
+    return text
+
+
 def pairs(texts: Sequence[str], option: str) -> dict[str, str]:
     """``key=value`` texts of a repeated option as a mapping.
 

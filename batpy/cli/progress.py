@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, TextIO
 
 if TYPE_CHECKING:
@@ -70,11 +72,14 @@ class LineProgress(Progress):
         self._due = now + SECONDS_BETWEEN_LINES
         of = "" if jobs_total is None else f" of {jobs_total}"
         left = time_left(now - self._begun, jobs_done, jobs_total)
-        print(
-            f"batpy: {simulated_date(simulated_seconds)}, {jobs_done}{of} jobs done{left}",
-            file=self._out,
-            flush=True,
-        )
+        try:
+            print(
+                f"batpy: {simulated_date(simulated_seconds)}, {jobs_done}{of} jobs done{left}",
+                file=self._out,
+                flush=True,
+            )
+        except OSError:
+            self._due = math.inf  # nobody reads any more, which is no reason to end a run
 
 
 def time_left(elapsed: float, jobs_done: int, jobs_total: int | None) -> str:
@@ -102,10 +107,12 @@ class BarProgress(Progress):
         if self._bar is None:
             self._bar, self._task = self._start()
         assert self._task is not None
-        self._bar.update(
-            self._task, completed=jobs_done, total=jobs_total, date=simulated_date(simulated_seconds)
-        )
-        self._bar.refresh()
+        date = simulated_date(simulated_seconds)
+        try:
+            self._bar.update(self._task, completed=jobs_done, total=jobs_total, date=date)
+            self._bar.refresh()
+        except OSError:
+            self._due = math.inf  # the terminal has gone
 
     def _start(self) -> tuple[RichProgress, TaskID]:
         from rich.console import Console
@@ -127,7 +134,8 @@ class BarProgress(Progress):
 
     def close(self) -> None:
         if self._bar is not None:
-            self._bar.stop()
+            with suppress(OSError):
+                self._bar.stop()
             self._bar = None
 
 

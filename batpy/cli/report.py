@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import argparse
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from batpy.base.errors import one_line
 from batpy.cli.outcome import RunOutcome
 from batpy.cli.output import check_output
 from batpy.cli.progress import make_progress
@@ -41,24 +43,37 @@ def run_and_report(
     trim = Trim.parse(arguments.warm_up, arguments.cool_down)
     check_output(output, overwrite=not arguments.no_overwrite)
     with make_progress(arguments.quiet) as progress:
-        outcome = run_experiment(config, mode=mode, output=output, progress=progress, pin=pin)
+        outcome = run_experiment(
+            config,
+            mode=mode,
+            output=output,
+            progress=progress,
+            pin=pin,
+            overwrite=not arguments.no_overwrite,
+        )
     return _report(outcome, arguments, trim)
 
 
 def _report(outcome: RunOutcome, arguments: argparse.Namespace, trim: Trim) -> int:
     if not arguments.quiet:
         for notice in outcome.notices:
-            print(f"batpy: note: {notice}", file=sys.stderr)
+            _tell(f"note: {notice}")
     summary = _trimmed(outcome, trim)
     if arguments.json and summary is not None:
         sys.stdout.write(summary.to_json().decode())
     elif not arguments.quiet:
-        if summary is not None:
+        # Where the run was over before its first job there is nothing to show but dashes.
+        if summary is not None and (outcome.outcome == "done" or summary.jobs.submitted):
             _show(summary, groups=arguments.groups)
         print(f"results in {outcome.folder}")
     if outcome.outcome != "done":
-        print(f"batpy: error: {outcome.reason or outcome.outcome}", file=sys.stderr)
+        _tell(f"error: {outcome.reason or outcome.outcome}")
     return outcome.exit_code
+
+
+def _tell(text: str) -> None:
+    with suppress(OSError):  # a run that is done is done, whoever hears of it
+        print(f"batpy: {one_line(text)}", file=sys.stderr, flush=True)
 
 
 def _trimmed(outcome: RunOutcome, trim: Trim) -> Summary | None:

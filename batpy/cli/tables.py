@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from batpy.base.dates import MAX_SECONDS
 from batpy.base.errors import InputError
-
-# About 30,000 years: whatever is longer is a mistake.
-MAX_SECONDS = 1e12
 
 
 def closest(word: str, choices: Mapping[str, object] | list[str]) -> str:
@@ -65,7 +63,7 @@ class Table:
         """A text that is not empty, or None if the key is absent."""
         value = self.value(key)
         if value is not None and (not isinstance(value, str) or not value):
-            raise self.fail(key, f"must be a text, got {_shown(value)}")
+            raise self.fail(key, f"must be a text, got {shown(value)}")
         if value is not None and "\0" in value:
             raise self.fail(key, "must not hold the character NUL")
         return value
@@ -76,7 +74,7 @@ class Table:
         if value is None:
             return default
         if value not in choices:
-            raise self.fail(key, f"must be {' or '.join(map(repr, choices))}, got {_shown(value)}")
+            raise self.fail(key, f"must be {' or '.join(map(repr, choices))}, got {shown(value)}")
         return str(value)
 
     def switch(self, key: str, default: bool) -> bool:
@@ -85,7 +83,7 @@ class Table:
         if value is None:
             return default
         if not isinstance(value, bool):
-            raise self.fail(key, f"must be true or false, got {_shown(value)}")
+            raise self.fail(key, f"must be true or false, got {shown(value)}")
         return value
 
     def optional_switch(self, key: str) -> bool | None:
@@ -98,9 +96,9 @@ class Table:
         if value is None:
             return default
         if isinstance(value, bool) or not isinstance(value, int) or value < minimum:
-            raise self.fail(key, f"must be a whole number of at least {minimum}, got {_shown(value)}")
+            raise self.fail(key, f"must be a whole number of at least {minimum}, got {shown(value)}")
         if value > maximum:
-            raise self.fail(key, f"must be at most {maximum}, got {_shown(value)}")
+            raise self.fail(key, f"must be at most {maximum}, got {shown(value)}")
         return value
 
     def seconds(self, key: str, default: float) -> float:
@@ -109,9 +107,9 @@ class Table:
         if value is None:
             return default
         if isinstance(value, bool) or not isinstance(value, (int, float)) or not value >= 0:
-            raise self.fail(key, f"must be a number of seconds of at least 0, got {_shown(value)}")
+            raise self.fail(key, f"must be a number of seconds of at least 0, got {shown(value)}")
         if value > MAX_SECONDS:
-            raise self.fail(key, f"must be at most {MAX_SECONDS:g} seconds, got {_shown(value)}")
+            raise self.fail(key, f"must be at most {MAX_SECONDS:g} seconds, got {shown(value)}")
         return float(value)
 
     def texts(self, key: str) -> tuple[str, ...]:
@@ -123,14 +121,14 @@ class Table:
         if not isinstance(items, list) or not all(
             isinstance(item, str) and item and "\0" not in item for item in items
         ):
-            raise self.fail(key, f"must be a list of texts, got {_shown(value)}")
+            raise self.fail(key, f"must be a list of texts, got {shown(value)}")
         return tuple(items)
 
     def table(self, key: str) -> Table:
         """An inner table; an empty one if the key is absent."""
         value = self.value(key)
         if value is not None and not isinstance(value, Mapping):
-            raise self.fail(key, f"must be a table, got {_shown(value)}")
+            raise self.fail(key, f"must be a table, got {shown(value)}")
         return Table(value or {}, self.place(key), self.source)
 
     def tables(self, key: str) -> list[Table]:
@@ -139,7 +137,7 @@ class Table:
         if value is None:
             return []
         if not isinstance(value, list) or not all(isinstance(item, Mapping) for item in value):
-            raise self.fail(key, f"must be a list of tables, written [[{key}]], got {_shown(value)}")
+            raise self.fail(key, f"must be a list of tables, written [[{key}]], got {shown(value)}")
         return [Table(item, f"{self.place(key)}[{index}]", self.source) for index, item in enumerate(value)]
 
     def named_tables(self, key: str) -> Iterator[tuple[str, Table]]:
@@ -149,7 +147,8 @@ class Table:
             yield name, outer.table(name)
 
 
-def _shown(value: object) -> str:
+def shown(value: object) -> str:
+    """A value as complaints quote it, 60 letters at most."""
     if isinstance(value, Mapping):
         return "a table"
     if isinstance(value, list):

@@ -12,8 +12,8 @@ from batpy.protocol import messages as m
 from batpy.protocol import vocabulary
 from batpy.protocol.hostset import HostSet, is_canonical, parse
 
-# Dates fit a signed 64-bit integer in the packed format: 292,000 years at 1 us, 292 at 1 ns.
-MAX_TICK = 2**63 - 1
+# The latest date there is, 1e18 s, at the finest resolution.
+MAX_TICK = 10**27
 MAX_TICKS_PER_SECOND = 10**9
 MAX_HOST = 2**31 - 1
 # Largest message that is read at all; the profiles of a whole workload travel in the first one.

@@ -13,7 +13,8 @@ from typing import Any
 
 import msgspec
 
-from batpy.base.errors import LocalProtocolError, RemoteProtocolError
+from batpy.base.dates import nearest_tick
+from batpy.base.errors import LocalProtocolError, RemoteProtocolError, one_line
 from batpy.protocol.forms import MAX_BYTES, MAX_TICK, MAX_TICKS_PER_SECOND, RULES, FormError
 from batpy.protocol.json_shapes import READERS, WRITERS, Seconds
 from batpy.protocol.messages import Event, Message, SimulationBegins
@@ -58,6 +59,8 @@ class JsonCodec:
     def __init__(self, ticks_per_second: int = DEFAULT_TICKS_PER_SECOND, float6: bool = False) -> None:
         self.ticks_per_second = ticks_per_second
         self.float6 = float6
+        # Date of the last message written: the tick, and the number that stood for it.
+        self._said = (0, 0.0)
         self._decode = msgspec.json.Decoder(_Received).decode
         self._encode = msgspec.json.Encoder().encode
 
@@ -76,7 +79,9 @@ class JsonCodec:
             for event in events:
                 name, write = WRITERS[type(event)]
                 said.append(_Said(event.timestamp / ticks_per_second, name, write(event, ticks_per_second)))
-            envelope = _Envelope(message.now / ticks_per_second, said)
+            now = message.now / ticks_per_second
+            self._said = (message.now, round(now, 6) if self.float6 else now)
+            envelope = _Envelope(now, said)
             if self.float6:
                 return self._encode(_with_six_decimals(msgspec.to_builtins(envelope)))
             return self._encode(envelope)
@@ -113,7 +118,10 @@ class JsonCodec:
         exact = now_seconds * ticks_per_second
         if exact > MAX_TICK:
             raise RemoteProtocolError(f"now: {now_seconds!r} s is out of range")
-        now = round(exact)
+        now = nearest_tick(now_seconds, ticks_per_second)
+        if now < self._said[0] and now_seconds >= self._said[1]:
+            # The number we said ourselves, back from the peer: coarser than a tick far from 0.
+            now = self._said[0]
         events: list[Event] = []
         index = 0
         try:
@@ -121,7 +129,7 @@ class JsonCodec:
                 seconds = one.timestamp
                 ticks = now
                 if seconds < now_seconds:
-                    ticks = round(seconds * ticks_per_second)
+                    ticks = min(nearest_tick(seconds, ticks_per_second), now)
                 elif seconds * ticks_per_second > now + 0.5:  # noise below half a tick passes
                     problem = f"{seconds!r} is later than the message's now {now_seconds!r}"
                     raise RemoteProtocolError(_place(data, index, "timestamp", problem))
@@ -186,9 +194,3 @@ def _place(data: bytes, index: int, path: str, problem: str) -> str:
         pass  # the event has no readable type: its index must do
     head = f"events[{index}]" + (f" {name}" if isinstance(name, str) and name else "")
     return one_line(": ".join(part for part in (head, path, problem) if part))
-
-
-def one_line(text: str) -> str:
-    """A text that came from a peer, without line ends or control characters, and of bounded length."""
-    plain = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
-    return plain if len(plain) <= 400 else plain[:400] + "..."

@@ -14,6 +14,7 @@ from typing import Annotated, Any, cast
 import msgspec
 from msgspec.structs import astuple
 
+from batpy.base.dates import nearest_tick
 from batpy.protocol import messages as m
 from batpy.protocol import vocabulary as v
 from batpy.protocol.forms import MAX_TICK, FormError, is_int_text, read_hosts
@@ -31,7 +32,7 @@ def to_ticks(path: str, seconds: float, ticks_per_second: int) -> int:
     exact = seconds * ticks_per_second
     if exact > MAX_TICK:
         raise FormError(path, f"{seconds!r} s is out of range")
-    return round(exact)
+    return nearest_tick(seconds, ticks_per_second)
 
 
 # --------------------------------------------------------------------------- shapes as in the class

@@ -26,7 +26,7 @@ class HpcOptions:
     Attributes:
         hosts: ``first_fit`` takes the lowest-numbered free hosts, ``best_fit`` the shortest runs that do,
             ``contiguous`` consecutive hosts only (a job waits until there are).
-        calendar: file of advance reservations and planned outages, see ``batpy.schedulers.closures``.
+        calendar: TOML or JSON file of advance reservations and planned outages.
     """
 
     hosts: Literal["first_fit", "contiguous", "best_fit"] = "first_fit"

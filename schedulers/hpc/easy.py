@@ -28,8 +28,8 @@ class EasyOptions(HpcOptions):
     """Options of ``easy``.
 
     Attributes:
-        order: of the queue, see ``batpy.schedulers.hpc.orders``.
-        backfill: order in which jobs are tried for backfilling.
+        order: of the queue; the first job that does not fit is the head, which has the reservation.
+        backfill: order in which the jobs behind the head are tried for backfilling.
     """
 
     order: str = "fcfs"
@@ -118,6 +118,8 @@ class Easy(HpcPolicy):
         for job in jobs:
             self._index.add(self._backfill.key(job, 0), job)
             self._queue.push(self._order.key(job, 0), job)
+        if len(self._queue) > 64 + 4 * len(self._index):
+            self._queue.purge()  # most were backfilled and would stay behind a head that is never passed
 
     def _start(self, plan: Plan, job: Job, view: View) -> None:
         res, length = job.res, job.length

@@ -15,7 +15,7 @@ class FillerOptions(HpcOptions):
     """Options of ``filler``.
 
     Attributes:
-        order: in which waiting jobs are tried, see ``batpy.schedulers.hpc.orders``.
+        order: in which waiting jobs are tried.
     """
 
     order: str = "fcfs"

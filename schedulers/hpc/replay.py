@@ -7,7 +7,6 @@ The schedule is a ``jobs.csv`` of Batsim 3 or later or of ours (columns ``job_id
 from __future__ import annotations
 
 import csv
-import gzip
 import heapq
 import io
 import math
@@ -15,7 +14,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from batpy.base.dates import MAX_SECONDS
 from batpy.base.errors import InputError
+from batpy.base.files import read_text
 from batpy.protocol import hostset
 from batpy.protocol.hostset import HostSet
 from batpy.schedulers.api import Job, Plan, View
@@ -25,12 +26,18 @@ _ALLOCATED = ("allocated_resources", "allocated_processors")
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """One row: date of the start in seconds and the hosts, or neither if the job never started."""
+    """One row: date of the start in seconds and the hosts, or neither if the job never started.
+
+    Attributes:
+        line: of the file.
+        column: that the hosts stand in.
+    """
 
     state: str
     start: float | None
     hosts: HostSet
     line: int
+    column: str
 
 
 @dataclass(frozen=True)
@@ -48,8 +55,9 @@ class Replay:
     """Starts jobs as a recorded schedule says.
 
     A job is started at once if its date is past, and as soon as its hosts are free if they are not at that
-    date. A job whose row says REJECTED is rejected; one that the schedule does not know, or that never
-    started for another reason, stops the run.
+    date. A job whose row says REJECTED is rejected. What cannot be replayed stops the run: a row with hosts
+    that the platform does not have, at the beginning; a job that has no row, that never started for another
+    reason, or that asks for another number of hosts than its row has, when it is submitted.
     """
 
     Options = ReplayOptions
@@ -59,6 +67,21 @@ class Replay:
         self._rows = read_schedule(options.schedule)
         self._later: list[tuple[int, int, Job, HostSet]] = []
         self._due: list[tuple[int, int, Job, HostSet]] = []
+
+    def begin(self, view: View) -> Plan | None:
+        """Compare the recorded hosts with the platform's.
+
+        Raises:
+            InputError: a row names a host that does not exist.
+        """
+        for job_id, row in self._rows.items():
+            if unknown := hostset.difference(row.hosts, view.hosts):
+                problem = (
+                    f"{job_id} ran on {hostset.to_text(unknown)}, but the hosts here are "
+                    f"{hostset.to_text(view.hosts)}; replay needs every recorded host"
+                )
+                raise InputError(problem, source=self._source, line=row.line, path=row.column)
+        return None
 
     def decide(self, view: View) -> Plan | None:
         """Start what is due."""
@@ -89,11 +112,17 @@ class Replay:
     def _row(self, job: Job) -> Recorded:
         row = self._rows.get(job.id)
         if row is None:
-            raise InputError(f"no row for {job.id}; replay needs one for every job", source=self._source)
+            problem = (
+                f"no row for {job.id} ({len(self._rows)} rows were read); replay needs one for every job"
+            )
+            raise InputError(problem, source=self._source)
         if row.start is None and row.state != "REJECTED":
             raise InputError(
                 f"{job.id} has no starting_time and is not REJECTED", source=self._source, line=row.line
             )
+        if row.start is not None and (count := hostset.size(row.hosts)) != job.res:
+            problem = f"{job.id} asks for {job.res} hosts, not the {count} of its row"
+            raise InputError(problem, source=self._source, line=row.line, path=row.column)
         return row
 
 
@@ -103,24 +132,21 @@ def read_schedule(file: Path) -> dict[str, Recorded]:
     Raises:
         InputError: with file, line and column.
     """
-    try:
-        data = file.read_bytes()
-        text = (gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data).decode("utf-8-sig")
-    except (OSError, EOFError, UnicodeDecodeError) as why:
-        raise InputError(
-            f"cannot be read: {getattr(why, 'strerror', None) or why}", source=str(file)
-        ) from None
-    reader = csv.DictReader(io.StringIO(text, newline=""))
-    columns = reader.fieldnames or []
-    allocated = next((name for name in _ALLOCATED if name in columns), _ALLOCATED[0])
-    for name in ("job_id", "workload_name", "starting_time", allocated):
-        if name not in columns:
-            raise InputError(f"has no column {name}", source=str(file), line=1)
+    source = str(file)
+    reader = csv.DictReader(io.StringIO(read_text(file)))
     rows: dict[str, Recorded] = {}
-    for full_id, row in _rows(reader, allocated, str(file)):
-        if full_id in rows:
-            raise InputError(f"{full_id} has two rows", source=str(file), line=row.line)
-        rows[full_id] = row
+    try:
+        columns = reader.fieldnames or []
+        allocated = next((name for name in _ALLOCATED if name in columns), _ALLOCATED[0])
+        for name in ("job_id", "workload_name", "starting_time", allocated):
+            if name not in columns:
+                raise InputError(f"has no column {name}", source=source, line=1)
+        for full_id, row in _rows(reader, allocated, source):
+            if full_id in rows:
+                raise InputError(f"{full_id} has two rows", source=source, line=row.line)
+            rows[full_id] = row
+    except csv.Error as why:
+        raise InputError(f"not a CSV table: {why}", source=source, line=reader.line_num + 1) from None
     return rows
 
 
@@ -133,13 +159,13 @@ def _rows(reader: csv.DictReader[str], allocated: str, source: str) -> Iterator[
         if start_text is None or hosts_text is None:
             raise InputError("the row is too short", source=source, line=line)
         if not start_text or state == "REJECTED":
-            yield full_id, Recorded(state, None, hostset.EMPTY, line)
+            yield full_id, Recorded(state, None, hostset.EMPTY, line, allocated)
             continue
         try:
             start = float(start_text)
         except ValueError:
             start = math.nan
-        if not math.isfinite(start):
+        if not 0 <= start <= MAX_SECONDS:
             raise InputError(f"{start_text!r} is not a date", source=source, line=line, path="starting_time")
         try:
             hosts = hostset.parse(hosts_text)
@@ -147,4 +173,4 @@ def _rows(reader: csv.DictReader[str], allocated: str, source: str) -> Iterator[
             raise InputError(str(why), source=source, line=line, path=allocated) from None
         if not hosts:
             raise InputError("a started job has no hosts", source=source, line=line, path=allocated)
-        yield full_id, Recorded(state, start, hosts, line)
+        yield full_id, Recorded(state, start, hosts, line, allocated)

@@ -9,6 +9,7 @@ from batpy.platforms.platform import Host, Platform
 from batpy.protocol import hostset
 from batpy.protocol import messages as m
 from batpy.protocol import records as r
+from batpy.schedulers.hosts import first_fit
 from batpy.simulator.config import SimulatorConfig
 from batpy.simulator.core import Simulator, run
 from batpy.workloads.job import Job
@@ -120,10 +121,10 @@ class Greedy:
             if count > self._size:
                 out.append(m.RejectJob(now, job))
             else:
-                alloc = hostset.first_fit(self._free, count)
-                if alloc is None:
+                picked = first_fit(self._free, count)
+                if picked is None:
                     break
-                self._free = hostset.difference(self._free, alloc)
+                alloc, self._free = picked
                 out.append(m.ExecuteJob(now, job, alloc))
             self._queue.pop(0)
         return out

@@ -94,11 +94,11 @@ def test_every_command_has_help(capsys: Capture, name: str) -> None:
             ["simulate", "-p", "4", "-w", "x", "--codec", "xml"],
             "batpy: error: simulate: argument --codec: inv",
         ),
-        (["simulate", "-p", "4"], "batpy: error: simulate: workload: there must be at least one"),
-        (["simulate", "-p", "4", "-E", "-w", "x"], "batpy: error: --energy: is not in this version"),
+        (["simulate", "-p", "4"], "batpy: error: --workload: there must be at least one"),
+        (["simulate", "-p", "4", "-E", "-w", "x"], "batpy: error: -E: is not in this version"),
         (
             ["simulate", "-p", "4", "-w", "x", "--mmax", "-1"],
-            "batpy: error: simulate: simulation.mmax: must",
+            "batpy: error: --mmax: must be a whole number of at least 0, got -1",
         ),
         (
             ["simulate", "-p", "4", "-w", "x", "-r", "a"],

@@ -63,6 +63,7 @@ def test_options_of_the_reader_apply(capsys: Capture) -> None:
         (["describe", "log.swf", "--hosts", "0"], "--hosts: must be at least 1"),
         (["convert", "log.swf", "log.txt"], "log.txt: the name must end in .swf"),
         (["convert", "log.swf", "./log.swf"], "log.swf: would overwrite the workload that is read"),
+        (["convert", "log.swf", "./log.swf", "--overwrite"], "log.swf: would overwrite the workload that is"),
         (["convert", "sample:no", "a.json"], "sample:no: there is no sample 'no'"),
         (["generate", "nothing", "a.json"], "nothing: no such generator"),
         (["generate", "lublin[jobs=5]", "a.json", "--seed", "-1"], "--seed: must be at least 0"),
@@ -77,6 +78,17 @@ def test_wrong_arguments_are_one_line_and_write_nothing(
     assert err.startswith(f"batpy: error: {said}")
     assert Path("log.swf").read_text() == LOG
     assert not Path("a.json").exists()
+
+
+@pytest.mark.parametrize("command", [["convert", "log.swf"], ["generate", "lublin[jobs=3]"]])
+def test_a_file_that_exists_is_replaced_on_request_only(capsys: Capture, command: list[str]) -> None:
+    Path("out.json").write_text("precious")
+    assert main(["workload", *command, "out.json"]) == 2
+    said = "batpy: error: out.json: exists; name another file, or say --overwrite\n"
+    assert capsys.readouterr() == ("", said)
+    assert Path("out.json").read_text() == "precious"
+    assert main(["workload", *command, "out.json", "--overwrite"]) == 0
+    assert json.loads(Path("out.json").read_text())["jobs"]
 
 
 def test_generated_workload_depends_on_its_seed_only(capsys: Capture) -> None:

@@ -137,7 +137,7 @@ def test_every_key_is_read(tmp_path: Path) -> None:
         (('file = "log.swf"', "file = 3"), "workload[0].file: must be a text, got 3"),
         (('file = "log.swf"', ""), "workload[0]: must have exactly one of 'file' and 'generator'"),
         (('file = "log.swf"', 'fle = "x"'), "workload[0].fle: unknown key; did you mean 'file'?"),
-        (('file = "log.swf"', 'file = "x"\nid = "a!b"'), "workload[0].id: must hold neither '!' nor blanks"),
+        (('file = "log.swf"', 'file = "x"\nid = "a!b"'), "workload[0].id: must hold no '!'"),
         (
             ('file = "log.swf"', 'file = "x"\nkind = "requests"'),
             "workload[0].kind: 'requests' comes in a later",
@@ -180,7 +180,7 @@ def test_wrong_key_or_value_is_named_by_its_path(tmp_path: Path, change: tuple[s
         ("energy = true", "energy: is not in this version"),
         ("time_step = -1", "time_step: must be a number of seconds of at least 0, got -1"),
         ("time_step = nan", "time_step: must be a number of seconds"),
-        ("time_step = 1" + "0" * 400, "time_step: must be at most 1e+12 seconds, got 1000"),
+        ("time_step = 1" + "0" * 400, "time_step: must be at most 1e+18 seconds, got 1000"),
         ("time_step = inf", "time_step: must be at most"),
         ("mmax = 1" + "0" * 30, "mmax: must be at most"),
         ("resolution = 10000000000", "resolution: must be at most 1000000000"),

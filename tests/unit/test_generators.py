@@ -58,7 +58,7 @@ def test_jobs_fit_the_machine_and_come_in_order_from_date_zero(spec: str) -> Non
         ("lublim", "no such generator; choose from esp, exponential, lublin"),
         ("lublin[job=3]", "no such option; choose from jobs, hosts"),
         ("lublin[jobs=0]", "jobs must be at least 1, got 0"),
-        ("lublin[jobs=few]", "want a whole number"),
+        ("lublin[jobs=few]", "must be a whole number, got 'few'"),
         ("lublin[kinds=none]", "choose from all, both, batch, interactive"),
         ("lublin[hosts=1]", "hosts must be at least 2"),
         ("lublin[start_hour=30]", "start_hour"),

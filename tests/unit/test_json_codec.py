@@ -280,7 +280,7 @@ ENVELOPES = [
     ),
     (
         b'{"now":1,"events":[{"timestamp":1,"type":"S\\nG","data":{}}]}',
-        "events[0] S\N{REPLACEMENT CHARACTER}G: type: no event of this protocol has that name",
+        "events[0] S G: type: no event of this protocol has that name",
     ),
     (
         b'{"now":1,"events":[{"timestamp":1,"type":"REQUESTED_CALL"}]}',
@@ -419,3 +419,11 @@ class Unheard(m.Event):
 def test_what_cannot_be_said_is_our_own_fault(event: m.Event) -> None:
     with pytest.raises(LocalProtocolError, match=r"events\[1\] cannot be written as JSON"):
         JsonCodec().encode_message(m.Message(1, [m.RequestedCall(1), event]))
+
+
+@pytest.mark.parametrize("float6", [False, True])
+@pytest.mark.parametrize("now", [100_000_000_000_003_000_000, 10**23 + 3_000_000, 12_345_678])
+def test_a_peer_that_repeats_our_date_answers_at_that_very_tick(now: int, float6: bool) -> None:
+    codec = JsonCodec(1_000_000, float6)
+    said = json.loads(codec.encode_message(m.Message(now, [m.RequestedCall(now)])))
+    assert codec.decode_message(json.dumps({"now": said["now"], "events": []}).encode()).now == now

@@ -8,7 +8,8 @@ from typing import Any, Literal
 import pytest
 
 from batpy.base.errors import InputError
-from batpy.base.plugins import Registry, build_options, describe_options, parse_spec
+from batpy.base.options import convert, describe_options
+from batpy.base.plugins import Registry, build_options, parse_spec
 
 
 class Colour(enum.Enum):
@@ -89,7 +90,7 @@ def test_texts_become_the_types_of_the_fields() -> None:
     [
         ({"depht": "4"}, ["easy[depht=4]", "depth, share, strict"]),
         ({"depth": "4.5"}, ["easy[depth=4.5]", "whole number"]),
-        ({"depth": "1", "share": "nan"}, ["easy[share=nan]", "a number"]),
+        ({"depth": "1", "share": "nan"}, ["easy[share=nan]", "a finite number, got 'nan'"]),
         ({"depth": "1", "strict": "maybe"}, ["easy[strict=maybe]", "true or false"]),
         ({"depth": "1", "order": "fifo"}, ["easy[order=fifo]", "sjf, fcfs"]),
         ({"depth": "1", "colour": "green"}, ["easy[colour=green]", "red, blue"]),
@@ -189,3 +190,134 @@ class TestUserFiles:
         with pytest.raises(InputError, match=message) as refused:
             registry.lookup(f"{tmp_path}/mine.py{name}")
         assert "\n" not in str(refused.value)
+
+    @pytest.mark.parametrize(
+        ("body", "said"),
+        [
+            (
+                "class Mine:\n    def __init__(self):\n        self.x = 1 / 0\n",
+                r"__init__\(\) failed at mine.py:3: Zero",
+            ),
+            (
+                "class Mine:\n    def __init__(self, jobs):\n        pass\n",
+                r"__init__\(\) failed.*missing 1 required",
+            ),
+            (
+                "import sys\nclass Mine:\n    def __init__(self):\n        sys.exit()\n",
+                r"__init__\(\) failed at mine.py:4: it left with sys.exit\(\)",
+            ),
+            (
+                "from dataclasses import dataclass\n@dataclass\nclass Mine:\n    x: int = 0\n"
+                "    def __post_init__(self):\n        self.y = {}[self.x]\n",
+                r"__post_init__\(\) failed at mine.py:6: KeyError",
+            ),
+            (
+                "from dataclasses import dataclass, field\n@dataclass\nclass Mine:\n"
+                "    x: int = field(default_factory=lambda: 1 / 0)\n",
+                "failed at mine.py:4: ZeroDivisionError",
+            ),
+            (
+                "from __future__ import annotations\n"
+                "from dataclasses import dataclass\n@dataclass\nclass Mine:\n"
+                "    x: Unknown = 0\n",
+                "failed.*name 'Unknown' is not defined",
+            ),
+        ],
+    )
+    def test_a_class_that_fails_when_it_is_made_is_the_users_and_no_bug(
+        self, tmp_path: Path, body: str, said: str
+    ) -> None:
+        (tmp_path / "mine.py").write_text(body)
+        registry: Registry[Any] = Registry("tool")
+        with pytest.raises(InputError, match=said) as refused:
+            registry.make("mine.py:Mine", base=tmp_path)
+        assert str(refused.value).startswith("mine.py:Mine: ")
+        assert "\n" not in str(refused.value)
+
+    def test_an_option_of_a_type_that_no_text_can_give_is_refused(self, tmp_path: Path) -> None:
+        text = "from dataclasses import dataclass\n@dataclass\nclass Mine:\n    x: dict = None\n"
+        (tmp_path / "mine.py").write_text(text)
+        registry: Registry[Any] = Registry("tool")
+        with pytest.raises(
+            InputError, match=r"mine.py:Mine\[x=1\]: options of type .*dict.* cannot be given"
+        ):
+            registry.make("mine.py:Mine[x=1]", base=tmp_path)
+
+    def test_a_file_that_leaves_is_refused(self, tmp_path: Path) -> None:
+        (tmp_path / "mine.py").write_text("import sys\nsys.exit(3)\n")
+        with pytest.raises(InputError, match=r"mine.py:2: it leaves with sys.exit\(\)"):
+            Registry("tool").make("mine.py", base=tmp_path)
+
+
+def test_a_failure_of_our_own_is_a_bug_and_stays_one() -> None:
+    class Ours:
+        __module__ = "batpy.schedulers.ours"
+
+        def __init__(self) -> None:
+            raise ZeroDivisionError
+
+    registry: Registry[Any] = Registry("tool")
+    registry.register("ours", Ours)
+    with pytest.raises(ZeroDivisionError):
+        registry.make("ours")
+
+
+def test_values_of_toml_and_texts_are_converted_alike() -> None:
+    for value, kind, wanted in [
+        (5, float, 5.0),
+        ("5", float, 5.0),
+        (4.0, int, 4),
+        ("1e3", int, 1000),
+        ("12345678901234567890", int, 12345678901234567890),
+        (True, bool, True),
+        ("off", bool, False),
+        (None, int | None, None),
+        ("none", int | None, None),
+    ]:
+        converted = convert(value, kind)
+        assert (converted, type(converted)) == (wanted, type(wanted))
+    for value, kind in [
+        (1, bool),
+        (True, int),
+        (4.5, int),
+        (10**400, float),
+        ("", Path),
+        (None, str),
+        (3, str),
+    ]:
+        with pytest.raises(ValueError, match=r"must (be|have)"):
+            convert(value, kind)
+
+
+def test_meanings_come_from_the_docstrings_of_a_class_and_its_bases() -> None:
+    @dataclass(frozen=True)
+    class Base:
+        """Common.
+
+        Attributes:
+            first, last: where it begins
+                and ends.
+        """
+
+        first: int = 0
+        last: int = 1
+
+    @dataclass(frozen=True)
+    class Child(Base):
+        """More.
+
+        Attributes:
+            depth: how deep.
+
+        Notes:
+            last: is no attribute.
+        """
+
+        depth: int = 2
+
+    meanings = {option.name: option.meaning for option in describe_options(Child)}
+    assert meanings == {
+        "first": "where it begins and ends.",
+        "last": "where it begins and ends.",
+        "depth": "how deep.",
+    }

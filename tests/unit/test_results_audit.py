@@ -314,3 +314,20 @@ def test_tables_of_a_journal_that_contradicts_itself_cannot_be_made(tmp_path: Pa
     report(tmp_path, [begins(), ONE, END, RunEnds(2 * S, "done")])
     rules = [finding.rule for finding in audit(tmp_path).findings]
     assert rules == ["start-without-submission", "tables-underivable"]
+
+
+def test_a_stopped_run_may_lack_the_end_of_its_tables_but_not_contradict_itself(tmp_path: Path) -> None:
+    recorder = RunRecorder(tmp_path)
+    for record in [begins(), *LEGAL, RunEnds(12 * S, "refused", "cannot write: No space left on device")]:
+        recorder.write(record)
+    recorder.close(Timing(1.5, 2.5))
+    assert (audit(tmp_path).findings, audit(tmp_path).remarks) == ((), ())
+    (tmp_path / "schedule.csv").unlink()
+    (tmp_path / "machine_states.csv").write_bytes(b"")
+    jobs = (tmp_path / "jobs.csv").read_bytes()
+    (tmp_path / "jobs.csv").write_bytes(jobs[: len(jobs) // 2])
+    result = audit(tmp_path)
+    assert result.findings == ()
+    assert "machine_states.csv ends before the journal does" in result.remarks
+    (tmp_path / "jobs.csv").write_bytes(jobs.replace(b",p,", b",q,"))
+    assert [finding.rule for finding in audit(tmp_path).findings] == ["table-differs"]

