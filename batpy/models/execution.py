@@ -7,7 +7,7 @@ whole job, a composed profile stops at its first part that fails, parts follow e
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 import msgspec
@@ -28,13 +28,13 @@ class Tree(msgspec.Struct, eq=False):
         profile: the profile of this node.
         parts: resolved sub-profiles of a composed profile, in order, once (not unrolled).
         any_size: true if the job may run on any number of hosts.
-        instant: it takes no time; repeating it any number of times is doing it once.
+        sleeps: it neither computes nor communicates, so it does not matter which hosts it has.
     """
 
     profile: Profile
     parts: tuple[Tree, ...]
     any_size: bool
-    instant: bool = False
+    sleeps: bool = False
 
 
 class Run(msgspec.Struct, eq=False):
@@ -43,7 +43,8 @@ class Run(msgspec.Struct, eq=False):
     Attributes:
         owner: whose execution this is; opaque to the models.
         deadline: tick at which the walltime is over, or None.
-        hosts: position of each executor, as host ids.
+        hosts: host id of each executor; empty for jobs that only sleep.
+        storage: host id of each storage label that its profiles name.
         carry: exact date minus the clock, in ticks, within (-1, 0]: parts of a composed profile pass on what
             rounding up took, so that errors do not add up.
         tree: the whole profile at first, then the leaf that is running.
@@ -56,7 +57,8 @@ class Run(msgspec.Struct, eq=False):
     owner: Any
     tree: Tree
     deadline: int | None
-    hosts: Any = None
+    hosts: Sequence[int] = ()
+    storage: Mapping[str, int] = {}
     carry: float = 0.0
     frames: list[Frame] = []
     since: int = 0
@@ -79,7 +81,7 @@ class Frame:
         self.tree = tree
         self.index = 0
         self.since = since
-        self.total = len(tree.parts) * (1 if tree.instant else profile.repeat)
+        self.total = len(tree.parts) * profile.repeat
 
 
 class LeafModel(Protocol):
@@ -111,14 +113,24 @@ class Execution:
         self.agenda = agenda
         self._on_end = on_end
         self._models: dict[type[Profile], LeafModel] = {}
+        self._makers: dict[type[Profile], Callable[[], Mapping[type[Profile], LeafModel]]] = {}
 
     def add_model(self, kind: type[Profile], model: LeafModel) -> None:
         """Have leaves of this profile type run by *model*."""
         self._models[kind] = model
 
+    def add_maker(
+        self, kinds: Sequence[type[Profile]], make: Callable[[], Mapping[type[Profile], LeafModel]]
+    ) -> None:
+        """Have the models of these profile types made when the first of them is asked about."""
+        self._makers.update(dict.fromkeys(kinds, make))
+
     def supports(self, profile: Profile) -> bool:
         """True if a profile of this type can run."""
-        return type(profile) is Composed or type(profile) in self._models
+        kind = type(profile)
+        if kind in self._makers and kind not in self._models:
+            self._models.update(self._makers[kind]())
+        return kind is Composed or kind in self._models
 
     def start(self, run: Run) -> None:
         """Begin a run at the present tick."""
@@ -209,8 +221,8 @@ def _resolve(
     if known is not None:
         return known
     if not isinstance(profile, Composed):
-        instant = isinstance(profile, Delay) and not profile.delay
-        tree = Tree(profile, (), isinstance(profile, ParallelHomogeneousTotal), instant)
+        sleeps = isinstance(profile, Delay)
+        tree = Tree(profile, (), isinstance(profile, ParallelHomogeneousTotal), sleeps)
         cache[profile.name] = tree
         return tree
     if profile.name in above:
@@ -226,8 +238,12 @@ def _resolve(
         if isinstance(tree_or_reason, str):
             return tree_or_reason
         parts.append(tree_or_reason)
-    any_size, instant = all(part.any_size for part in parts), all(part.instant for part in parts)
-    tree = Tree(profile, tuple(parts), any_size, instant)
+    tree = Tree(
+        profile,
+        tuple(parts),
+        any_size=all(part.any_size for part in parts),
+        sleeps=all(part.sleeps for part in parts),
+    )
     cache[profile.name] = tree
     return tree
 

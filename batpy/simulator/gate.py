@@ -75,7 +75,7 @@ class Gate:
         if behaviour is not None:
             # A profile that travels with its job is forgotten with it.
             if type(behaviour) in self._leaves:
-                return Tree(behaviour, (), False)
+                return Tree(behaviour, (), False, True)
             return self._resolved(behaviour, home, {})
         known = home.runnable.get(job.profile)
         if known is not None:

@@ -163,6 +163,14 @@ def test_an_unfinished_value_that_could_not_become_a_record_is_damage(tmp_path: 
     assert "damaged journal" in refusal(tmp_path / "j")
 
 
+def test_damage_that_holds_an_end_of_line_is_told_in_one_line(tmp_path: Path) -> None:
+    data = written(tmp_path / "j", [BEGINS])
+    (tmp_path / "j").write_bytes(data + msgspec.msgpack.encode(["subm\nt", 0]))
+    told = refusal(tmp_path / "j")
+    assert "damaged journal" in told
+    assert "\n" not in told
+
+
 def test_a_record_after_the_closing_marker_is_damage(tmp_path: Path) -> None:
     written(tmp_path / "j", [BEGINS, RunEnds(1, "done"), Rejected(2, "w0!1")])
     assert "record 3: damaged journal: a record follows the closing marker" in refusal(tmp_path / "j")

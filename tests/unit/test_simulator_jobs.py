@@ -95,18 +95,6 @@ def test_a_composed_profile_that_succeeds_has_its_own_return_code() -> None:
     assert journal.spans()["w0!a"][1] == 5
 
 
-def test_a_sequence_that_takes_no_time_ends_at_once_however_often_it_is_repeated() -> None:
-    profiles = {
-        **DELAYS,
-        "nothing": {"type": "composed", "repeat": 10**12, "seq": ["d0", "d0"]},
-        "outer": {"type": "composed", "repeat": 10**12, "seq": ["nothing"]},
-        "mixed": {"type": "composed", "repeat": 2, "seq": ["outer", "d5"]},
-    }
-    _, journal = play([job("a", profile="outer"), job("b", profile="mixed")], profiles)
-    assert journal.spans()["w0!a"] == (0, 0, "COMPLETED_SUCCESSFULLY")
-    assert journal.spans()["w0!b"] == (0, 10, "COMPLETED_SUCCESSFULLY")
-
-
 def test_the_walltime_covers_the_whole_sequence() -> None:
     profiles = {**DELAYS, "seq": {"type": "composed", "seq": ["d5", "d10"]}}
     _, journal = play([job("a", profile="seq", walltime=12)], profiles)
