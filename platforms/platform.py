@@ -6,6 +6,8 @@ from collections.abc import Mapping
 
 import msgspec
 
+from batpy.platforms.network import Network
+
 # A slip such as a radical of 0-999999999999 must not fill the memory.
 MAX_HOSTS = 10_000_000
 
@@ -43,12 +45,14 @@ class Platform(msgspec.Struct, frozen=True):
     Attributes:
         master: name of the unnumbered master host, or None if the platform has none.
         source: the file as the user named it, or ``hosts=N``.
+        network: links and routes, or None if hosts exchange bytes for nothing.
     """
 
     source: str
     compute: tuple[Host, ...]
     storage: tuple[Host, ...] = ()
     master: str | None = None
+    network: Network | None = None
 
     @property
     def hosts(self) -> tuple[Host, ...]:

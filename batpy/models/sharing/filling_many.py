@@ -1,0 +1,58 @@
+"""Progressive filling of large groups with numpy; the rules, and small groups, are in ``filling``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import chain
+
+from batpy.models.sharing.filling import CLOSE, ENDLESS, used_up
+from batpy.models.sharing.resources import Resources
+from batpy.models.sharing.task import Task
+
+
+def fill_many(tasks: Sequence[Task], resources: Resources, textbook: bool) -> list[float]:
+    """The same as ``filling.fill``, of which this is the form for many tasks."""
+    import numpy as np
+
+    count = [len(task.coupled) for task in tasks]
+    columns = list(zip(*chain.from_iterable(task.coupled.values() for task in tasks), strict=True))
+    ids, pool = np.unique(np.array(columns[0]), return_inverse=True)
+    largest, total, elements = (np.array(column, dtype=float) for column in columns[1:])
+    owner = np.repeat(np.arange(len(tasks)), count)
+    first = np.cumsum([0, *count[:-1]])
+    capacity = np.array([resources.capacity[resource] for resource in ids])
+    fat = np.array([bool(resources.fat[resource]) for resource in ids])
+    threshold = np.array([used_up(each, textbook) for each in capacity.tolist()])
+    limit = np.array([task.limit for task in tasks])
+    almost = limit * (1.0 - CLOSE)
+    rate, grown = np.zeros(len(tasks)), np.zeros(len(tasks))
+    growing = np.ones(len(tasks), dtype=bool)
+    left, still_open = capacity.copy(), np.ones(len(ids), dtype=bool)
+    while growing.any():
+        live = np.bincount(pool, weights=elements * growing[owner], minlength=len(ids))
+        still_open &= live > 0
+        share = left / np.where(fat | ~still_open, 1.0, live)
+        step = np.minimum.reduceat(share[pool] / largest, first)
+        full = growing & (rate + step >= almost)
+        if textbook:
+            grown[:] = 0.0
+        grown[growing] = step[growing]
+        grown[full] = limit[full] - rate[full]
+        rate = np.where(full, limit, np.where(growing, rate + step, rate))
+        weights = total * grown[owner]
+        charge = np.bincount(pool, weights=weights, minlength=len(ids))
+        frozen = full
+        if fat.any():
+            extreme = np.zeros(len(ids)) if textbook else share.copy()
+            (np.maximum if textbook else np.minimum).at(extreme, pool, weights)
+            charge = np.where(fat, extreme, charge)
+        left = np.where(still_open, left - charge, left)
+        closed = still_open & (left <= threshold)
+        frozen[owner[closed[pool]]] = True
+        if fat.any() and not textbook:
+            endless = still_open & fat & ~closed & (charge < ENDLESS * capacity)
+            held_back = endless[pool] & (weights >= share[pool] * (1.0 - CLOSE))
+            frozen[owner[held_back]] = True
+        still_open &= ~closed
+        growing &= ~frozen
+    return [float(each) for each in rate]
