@@ -104,7 +104,8 @@ def audit(folder: str | Path, *, tables: bool = True) -> AuditReport:
         text = fixed_text(begins.ticks_per_second)
         listed = [msgspec.structs.replace(f, date=shortened(text(f.tick))) for f in listed]
     if tables and begins is not None:
-        for finding in _check_tables(Path(folder), complete=reader.complete, remarks=remarks):
+        # A run that was stopped, perhaps by a full disk, may lack the end of its tables.
+        for finding in _check_tables(Path(folder), complete=outcome == "done", remarks=remarks):
             listed.append(finding)
             count += 1
     return AuditReport(
@@ -136,13 +137,13 @@ def _check_tables(folder: Path, *, complete: bool, remarks: list[str]) -> Iterat
             kept, made = (folder / name).read_bytes(), (Path(scratch) / name).read_bytes()
             if name == SCHEDULE:
                 kept, made = _without_wall_clock(kept), _without_wall_clock(made)
-            elif not complete:
+            if not complete and kept != made:
                 # Journal and tables are flushed at different moments: the shorter must begin the longer.
                 whole = kept.rfind(b"\n") + 1
                 shared = min(whole, len(made))
+                if shared < len(made):
+                    remarks.append(f"{name} ends before the journal does")
                 kept, made = kept[:shared], made[:shared]
-            elif kept == made:
-                continue
             if kept != made:
                 line, theirs, ours = _first_difference(kept, made)
                 yield Finding(

@@ -56,13 +56,13 @@ def _pointed(digits: int) -> ToText:
     """A function that sets the decimal point *digits* places from the right."""
     one = 10**digits
     zeros = "." + "0" * digits
-    form = f"%d.%0{digits}d"
 
     def text(units: int) -> str:
+        if units % one == 0:
+            return f"{units // one}{zeros}"
         if units < 0:
             return "-" + text(-units)
-        whole, part = divmod(units, one)
-        # Logs count in whole seconds: the shorter way is the usual one.
-        return form % (whole, part) if part else str(whole) + zeros
+        figures = str(units) if units >= one else str(units).zfill(digits + 1)
+        return f"{figures[:-digits]}.{figures[-digits:]}"
 
     return text

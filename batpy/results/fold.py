@@ -5,7 +5,7 @@ A job that is over is told once to those who watch, then forgotten.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from typing import Any
 
@@ -62,6 +62,7 @@ class JobFold:
         submitted: number of jobs submitted so far.
         first_submission: submission date of the first job, in ticks.
         last_end: latest end of a job, in ticks.
+        refused: number of decisions that broke a rule and changed nothing.
         pstate_requests, pstate_changes: number of SET_RESOURCE_STATE, and of hosts they named.
     """
 
@@ -76,6 +77,7 @@ class JobFold:
         self.submitted = 0
         self.first_submission: int | None = None
         self.last_end: int | None = None
+        self.refused = 0
         self.pstate_requests = 0
         self.pstate_changes = 0
         self.on_begun: list[WhenBegun] = []
@@ -86,7 +88,17 @@ class JobFold:
         self._occupied: list[Occupation] = []
         # Jobs declared over while they still hold their hosts (CHANGE_JOB_STATE on a job that was executed).
         self._leaving: dict[str, Life] = {}
-        self._handlers: dict[type[Record], Handler] = {RunBegins: self._begun}
+        self._handlers: dict[type[Record], Handler] = {
+            RunBegins: self._begun,
+            Rejected: self._rejected,
+            Relabelled: self._relabelled,
+            Annotated: self._annotated,
+            HostsChanged: self._hosts_changed,
+            PstateAsked: self._pstate_asked,
+            KillAsked: _nothing,
+            Refused: self._refused,
+            RunEnds: self._ended_run,
+        }
 
     def write(self, record: AnyRecord) -> None:
         """Take the next record.
@@ -102,18 +114,54 @@ class JobFold:
         Raises:
             InputError: a record cannot follow the earlier ones.
         """
-        handlers = self._handlers
-        done = 0
+        left = iter(records)
         try:
-            for record in records:
-                handle = handlers.get(type(record))
-                if handle is None:
-                    raise _misplaced(record, "the run has not begun")
-                handle(record)
-                done += 1
+            self._take(left)
+        except InputError:
+            self.records += len(records) - len(tuple(left)) - 1
+            raise
+        else:
+            self.records += len(records)
         finally:
-            self.records += done
             self._tell()
+
+    def _take(self, records: Iterator[AnyRecord]) -> None:
+        """A single loop on purpose for the three kinds of which there are many: the fold's time goes here."""
+        if self.begins is None:
+            for record in islice(records, 1):
+                self._begun(record)
+        waiting, running, states, handlers = self.waiting, self.running, self.states, self._handlers
+        start, end, over, occupied = states.start, states.end, self._over.append, self._occupied.append
+        for record in records:
+            if type(record) is Started:
+                job, time, alloc = record.job, record.time, record.alloc
+                submitted = waiting.pop(job, None)
+                if submitted is None:
+                    raise _misplaced(record, f"{job} does not wait")
+                running[job] = (submitted, time, alloc, start(time, alloc))
+                occupied((time, states.idle, states.computing))
+            elif type(record) is Ended:
+                job, time = record.job, record.time
+                life = running.pop(job, None)
+                if life is None:
+                    self._left(record)
+                else:
+                    submitted, began, alloc, size = life
+                    end(time, alloc, size)
+                    self.last_end = time
+                    note = self.metadata.pop(job, "") if self.metadata else ""
+                    over((submitted, began, time, alloc, size, record.state, note))
+                occupied((time, states.idle, states.computing))
+            elif type(record) is Submitted:
+                job = record.job
+                if job in waiting or job in running:
+                    raise _misplaced(record, f"{job} is already there")
+                waiting[job] = record
+                if not self.submitted:
+                    self.first_submission = record.subtime
+                self.submitted += 1
+            else:
+                handlers[type(record)](record)
 
     def _tell(self) -> None:
         if self._over:
@@ -125,62 +173,24 @@ class JobFold:
                 occupied(self._occupied)
             self._occupied.clear()
 
-    def _begun(self, record: RunBegins) -> None:
+    def _begun(self, record: AnyRecord) -> None:
         if self.begins is not None:
             raise _misplaced(record, "the run has already begun")
+        if type(record) is not RunBegins:
+            raise _misplaced(record, "the run has not begun")
         self.begins = record
         self.states = HostStates(
             record.nb_compute, sharing=record.compute_sharing, keep_busy_steps=self._keep_busy_steps
         )
-        self._handlers |= {
-            Submitted: self._submitted,
-            Started: self._started,
-            Ended: self._ended,
-            Rejected: self._rejected,
-            Relabelled: self._relabelled,
-            Annotated: self._annotated,
-            HostsChanged: self._hosts_changed,
-            PstateAsked: self._pstate_asked,
-            KillAsked: _nothing,
-            Refused: _nothing,
-            RunEnds: self._ended_run,
-        }
         for told in self.on_begun:
             told(record)
 
-    def _submitted(self, record: Submitted) -> None:
-        job = record.job
-        if job in self.waiting or job in self.running:
-            raise _misplaced(record, f"{job} is already there")
-        self.waiting[job] = record
-        self.submitted += 1
-        if self.first_submission is None:
-            self.first_submission = record.subtime
-
-    def _started(self, record: Started) -> None:
-        job, time, alloc = record.job, record.time, record.alloc
-        submitted = self.waiting.pop(job, None)
-        if submitted is None:
-            raise _misplaced(record, f"{job} does not wait")
-        states = self.states
-        self.running[job] = (submitted, time, alloc, states.start(time, alloc))
-        self._occupied.append((time, states.idle, states.computing))
-
-    def _ended(self, record: Ended) -> None:
-        job, time, states = record.job, record.time, self.states
-        life = self.running.pop(job, None)
+    def _left(self, record: Ended) -> None:
+        """A job that was declared over before leaves its hosts."""
+        life = self._leaving.pop(record.job, None)
         if life is None:
-            life = self._leaving.pop(job, None)
-            if life is None:
-                raise _misplaced(record, f"{job} does not run")
-            states.end(time, life[2], life[3])
-        else:
-            submitted, start, alloc, size = life
-            states.end(time, alloc, size)
-            self.last_end = time
-            note = self.metadata.pop(job, "") if self.metadata else ""
-            self._over.append((submitted, start, time, alloc, size, record.state, note))
-        self._occupied.append((time, states.idle, states.computing))
+            raise _misplaced(record, f"{record.job} does not run")
+        self.states.end(record.time, life[2], life[3])
 
     def _rejected(self, record: Rejected | Relabelled) -> None:
         job = record.job
@@ -222,12 +232,15 @@ class JobFold:
             self.pstate_requests += 1
             self.pstate_changes += sum(last - first + 1 for first, last in record.hosts)
 
+    def _refused(self, _record: Refused) -> None:
+        self.refused += 1
+
     def _ended_run(self, record: RunEnds) -> None:
         self.ends = record
         self.states.advance(record.time)
 
 
-def _nothing(_record: KillAsked | Refused) -> None:
+def _nothing(_record: KillAsked) -> None:
     """A kill's effect comes as the end of its jobs; a refused decision has none."""
 
 

@@ -16,7 +16,7 @@ from typing import Any, BinaryIO
 
 import msgspec
 
-from batpy.base.errors import InputError
+from batpy.base.errors import InputError, one_line
 from batpy.protocol import hostset
 from batpy.protocol.hostset import HostSet
 from batpy.protocol.records import (
@@ -65,7 +65,7 @@ class JournalWriter:
             self._file: BinaryIO = open(path, "wb", buffering=0)  # noqa: SIM115 - closed by close()
         except OSError as error:
             raise _unwritable(self._path, error) from None
-        self._put(msgspec.msgpack.encode([MAGIC, VERSION]))
+        self._put(memoryview(msgspec.msgpack.encode([MAGIC, VERSION])))
 
     def write(self, record: AnyRecord) -> None:
         """Take the next record."""
@@ -76,17 +76,28 @@ class JournalWriter:
 
     def write_many(self, records: Sequence[AnyRecord]) -> None:
         """Take the next records and hand them to the system."""
-        self._pending += records
-        self.flush()
+        if self._pending:
+            self.flush()
+        self._put(self._encode_all(records))
 
     def flush(self) -> None:
         """Hand everything written so far to the system."""
-        try:
-            data = b"".join(map(self._encode, self._pending))
-        except OverflowError:
-            data = b"".join(map(self._encode_any, self._pending))
+        data = self._encode_all(self._pending)
         self._pending.clear()
         self._put(data)
+
+    def _encode_all(self, records: Sequence[AnyRecord]) -> memoryview:
+        """The bytes of the records one after the other.
+
+        They are encoded as one array, whose head is then left out: a call for each costs three times more.
+        """
+        try:
+            data = self._encode(records)
+        except OverflowError:
+            return memoryview(b"".join(map(self._encode_any, records)))
+        count = len(records)
+        # Length of an array's head in MessagePack: fixarray, array 16, array 32.
+        return memoryview(data)[1 if count < 16 else 3 if count < 2**16 else 5 :]
 
     def _encode_any(self, record: AnyRecord) -> bytes:
         try:
@@ -94,8 +105,7 @@ class JournalWriter:
         except OverflowError:
             return _encode_big(record)
 
-    def _put(self, data: bytes) -> None:
-        view = memoryview(data)
+    def _put(self, view: memoryview) -> None:
         try:
             while view:
                 view = view[self._file.write(view) :]
@@ -230,7 +240,7 @@ class JournalReader:
 
     def _damaged(self, why: str, length: int = 0) -> InputError:
         return InputError(
-            f"damaged journal: {why}",
+            f"damaged journal: {one_line(why)}",  # the decoder quotes what it found, ends of line too
             source=self._path,
             path=f"byte {self.offset - length}, record {self.records + 1}",
         )

@@ -84,6 +84,8 @@ class Laws:
         # Jobs whose state was set by CHANGE_JOB_STATE while they really ran: their end is still to come.
         self._declared_over: dict[str, _Job] = {}
         self._held = bytearray()
+        # Hosts that only one job may use at a time.
+        self._exclusive: HostSet = hostset.EMPTY
         self._away: HostSet = hostset.EMPTY
         self._resized: list[str] = []
         self._checks: dict[type[Record], Callable[[Any], Iterator[Finding]]] = {
@@ -127,7 +129,10 @@ class Laws:
             yield _finding("begins-twice", "journal", record, "the run has already begun")
             return
         self._begins = record
-        self._held = bytearray(record.nb_compute)
+        self._held = bytearray(record.nb_compute + record.nb_storage)
+        first = record.nb_compute if record.compute_sharing else 0
+        last = record.nb_compute + (0 if record.storage_sharing else record.nb_storage) - 1
+        self._exclusive = ((first, last),) if first <= last else hostset.EMPTY
 
     def _submission(self, record: Submitted) -> Iterator[Finding]:
         job = record.job
@@ -173,9 +178,9 @@ class Laws:
             alloc = hostset.normalise(alloc)
         if alloc and alloc[-1][1] >= (hosts := begins.nb_compute + begins.nb_storage):
             yield _finding("no-such-host", job, record, f"host {alloc[-1][1]}, there are {hosts}")
-        if not begins.compute_sharing and self._is_held(alloc):
+        if self._is_held(alloc):
             for other, life in self._running.items():
-                if both := hostset.intersection(life.alloc, alloc):
+                if both := hostset.intersection(self._alone(life.alloc), alloc):
                     shown = hostset.to_text(both)
                     yield _finding("host-held-twice", job, record, f"{other} holds host {shown}")
         if self._away and (gone := hostset.intersection(alloc, self._away)):
@@ -272,25 +277,27 @@ class Laws:
             yield _finding("never-started", job, record, text)
 
     def _hold(self, alloc: HostSet) -> None:
-        for first, last in self._compute(alloc):
+        for first, last in self._alone(alloc):
             self._held[first : last + 1] = b"\1" * (last + 1 - first)
 
     def _release(self, life: _Job) -> None:
-        begins = self._begins
-        if begins is None or begins.compute_sharing:
-            return
-        for first, last in self._compute(life.alloc):
+        for first, last in self._alone(life.alloc):
             self._held[first : last + 1] = bytes(last + 1 - first)
 
     def _is_held(self, alloc: HostSet) -> bool:
-        return any(self._held.find(1, first, last + 1) >= 0 for first, last in self._compute(alloc))
+        return any(self._held.find(1, first, last + 1) >= 0 for first, last in self._alone(alloc))
 
-    def _compute(self, alloc: HostSet) -> HostSet:
-        """The compute hosts: several jobs may use a storage host."""
-        count = len(self._held)
-        if alloc and alloc[-1][1] < count:
-            return alloc
-        return hostset.intersection(alloc, ((0, count - 1),)) if count else hostset.EMPTY
+    def _alone(self, alloc: HostSet) -> HostSet:
+        """Those of a job's hosts that it may not share."""
+        exclusive = self._exclusive
+        if not exclusive:
+            return hostset.EMPTY
+        [(first, last)] = exclusive
+        return (
+            alloc
+            if alloc and first <= alloc[0][0] and alloc[-1][1] <= last
+            else hostset.intersection(alloc, exclusive)
+        )
 
     def _where(self, job: str) -> str:
         if job in self._running:

@@ -48,21 +48,17 @@ def _quantile(ordered: Sequence[int] | Sequence[float], numerator: int, denomina
     return low if rest == 0 else low + (ordered[rank + 1] - low) * rest / denominator
 
 
-def slowdowns(turnarounds: Sequence[int], runs: Sequence[int], shortest: float) -> list[float]:
-    """Turnaround over run time; a run time of zero counts as *shortest* ticks, as in ``jobs.csv``."""
+def slowdowns(turnarounds: Sequence[int], runs: Sequence[int]) -> list[float]:
+    """Turnaround over run time, of the jobs that have one: a few others would make up the whole mean."""
     try:
         return list(map(truediv, turnarounds, runs))
     except ZeroDivisionError:
-        return [
-            turnaround / run if run > 0 else (turnaround + shortest) / shortest
-            for turnaround, run in zip(turnarounds, runs, strict=True)
-        ]
+        return [turnaround / run for turnaround, run in zip(turnarounds, runs, strict=True) if run > 0]
 
 
 def bounded_slowdowns(turnarounds: Sequence[int], runs: Sequence[int], tau: int) -> list[float]:
     """max(1, turnaround / max(run time, tau)), all in ticks (Feitelson and Rudolph 1998)."""
-    out = []
-    for turnaround, run in zip(turnarounds, runs, strict=True):
-        longer = run if run > tau else tau
-        out.append(turnaround / longer if turnaround > longer else 1.0)
-    return out
+    return [
+        turnaround / longer if turnaround > (longer := run if run > tau else tau) else 1.0
+        for turnaround, run in zip(turnarounds, runs, strict=True)
+    ]

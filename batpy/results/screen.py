@@ -86,6 +86,10 @@ def _facts(summary: Summary) -> list[Row]:
             "-" if summary.throughput is None else f"{summary.throughput * 3600:.2f} jobs an hour",
         ),
     ]
+    if jobs.zero_run_time:
+        rows.append(("no run time", f"{jobs.zero_run_time} jobs, left out of the slowdown"))
+    if summary.refused_decisions:
+        rows.append(("refused", f"{summary.refused_decisions} decisions of the scheduler"))
     if not summary.trim.is_nothing:
         first, last = summary.window
         rows.append(

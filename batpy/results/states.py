@@ -37,7 +37,6 @@ class HostStates:
         draining: unavailable hosts on which a job still runs.
         unavailable: the unavailable hosts.
         time: tick of the last change.
-        busy_area: host-ticks with a job, on available and on unavailable hosts.
         shared: several jobs may share a host.
         lost_steps: (tick, hosts that are unavailable and without a job) at each change of that number.
         busy_steps: (tick, hosts with a job) at each change, kept only if asked for and hosts may be shared
@@ -45,15 +44,15 @@ class HostStates:
     """
 
     __slots__ = (
-        "_computing_area",
-        "_idle_area",
+        "_away_moment",
+        "_computing_moment",
+        "_draining_moment",
         "_jobs_on",
         "_keep_busy_steps",
         "_last",
         "_most_touched",
         "_plain",
         "_touched",
-        "busy_area",
         "busy_steps",
         "computing",
         "draining",
@@ -73,36 +72,37 @@ class HostStates:
         self.unavailable: HostSet = hostset.EMPTY
         self.time = 0
         self.shared = sharing
-        self.busy_area = 0
         self.lost_steps: list[tuple[int, int]] = []
         self.busy_steps: list[tuple[int, int]] = []
-        self._idle_area = 0
-        self._computing_area = 0
+        # Sums of (change of a count) x (its tick): count x time - moment is the integral of the count, so
+        # that nothing has to be added up at dates when it does not change.
+        self._computing_moment = 0
+        self._draining_moment = 0
+        self._away_moment = 0
         self._keep_busy_steps = keep_busy_steps and sharing
         self._jobs_on = [0] * hosts if sharing else None
+        # Nothing is shared and nothing is away, so that every host is either idle or computing.
         self._plain = not sharing
         self._touched: list[tuple[int, HostSet]] = []
         self._most_touched = max(REMEMBERED, hosts)
         self._last = [0] * hosts
 
     def advance(self, time: int) -> None:
-        """Add the time since the last change to the integrals."""
-        past = time - self.time
+        """Nothing changes until *time*."""
         self.time = time
-        self._idle_area += past * self.idle
-        self._computing_area += past * self.computing
-        self.busy_area += past * (self.computing + self.draining)
 
     def start(self, time: int, alloc: HostSet) -> int:
         """A job takes its hosts; returns how many of them are compute hosts."""
-        if time != self.time:
-            self.advance(time)
+        self.time = time
         if self._plain and alloc and alloc[-1][1] < self.hosts:
-            size = 0
-            for first, last in alloc:
-                size += last - first + 1
+            if len(alloc) == 1:
+                first, last = alloc[0]
+                size = last - first + 1
+            else:
+                size = hostset.size(alloc)
             self.idle -= size
             self.computing += size
+            self._computing_moment += size * time
             return size
         hosts = self._compute_part(alloc)
         taken = self._newly_taken(hosts)
@@ -114,11 +114,11 @@ class HostStates:
 
     def end(self, time: int, alloc: HostSet, size: int) -> None:
         """A job leaves its hosts; *size* is what its ``start`` returned."""
-        if time != self.time:
-            self.advance(time)
+        self.time = time
         if self._plain and alloc and alloc[-1][1] < self.hosts:
             self.idle += size
             self.computing -= size
+            self._computing_moment -= size * time
             touched = self._touched
             touched.append((time, alloc))
             if len(touched) > self._most_touched:
@@ -130,8 +130,7 @@ class HostStates:
 
     def change(self, time: int, hosts: HostSet, available: bool, running: Iterable[HostSet]) -> None:
         """Hosts leave or return; *running* are the allocations of the jobs that run now."""
-        if time != self.time:
-            self.advance(time)
+        self.time = time
         hosts = self._compute_part(hosts)
         if available:
             hosts = hostset.intersection(hosts, self.unavailable)
@@ -142,17 +141,23 @@ class HostStates:
         used = hostset.normalise(pair for alloc in running for pair in hostset.intersection(hosts, alloc))
         busy, free = hostset.size(used), hostset.size(hosts) - hostset.size(used)
         sign = 1 if available else -1
-        self.idle += sign * free
-        self.computing += sign * busy
-        self.draining -= sign * busy
+        self._move(sign * free, sign * busy, -sign * busy)
         self._plain = not self.unavailable and self._jobs_on is None
         self._touch(hosts)
         self._note()
 
     def areas(self) -> Areas:
         """Host-ticks by state from 0 to ``time``."""
-        away = self.hosts * self.time - self._idle_area - self._computing_area
-        return Areas(self._idle_area, self._computing_area, away)
+        time = self.time
+        computing = self.computing * time - self._computing_moment
+        away = (self.hosts - self.idle - self.computing) * time - self._away_moment
+        return Areas(self.hosts * time - computing - away, computing, away)
+
+    @property
+    def busy_area(self) -> int:
+        """Host-ticks with a job, on available and on unavailable hosts."""
+        draining = self.draining * self.time - self._draining_moment
+        return self.areas().computing + draining
 
     def areas_until_last_changes(self, running: Iterable[tuple[int, HostSet]]) -> Areas:
         """Host-ticks by state where each host counts until its own last change of state.
@@ -216,10 +221,17 @@ class HostStates:
         """Jobs came to (+1) or left (-1) hosts that were free of jobs before (are free of jobs now)."""
         away = hostset.size(hostset.intersection(hosts, self.unavailable)) if self.unavailable else 0
         moved = sign * (hostset.size(hosts) - away)
-        self.idle -= moved
-        self.computing += moved
-        self.draining += sign * away
+        self._move(-moved, moved, sign * away)
         self._note()
+
+    def _move(self, idle: int, computing: int, draining: int) -> None:
+        """Change the counts at ``time`` by so many hosts."""
+        self.idle += idle
+        self.computing += computing
+        self.draining += draining
+        self._computing_moment += computing * self.time
+        self._draining_moment += draining * self.time
+        self._away_moment -= (idle + computing) * self.time
 
     def _note(self) -> None:
         lost = self.hosts - self.idle - self.computing - self.draining

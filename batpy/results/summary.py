@@ -7,7 +7,9 @@ only. With shared hosts and trimming, also every change of the number of busy ho
 from __future__ import annotations
 
 import struct
+from array import array
 from collections.abc import Sequence
+from operator import add, sub
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -23,7 +25,6 @@ from batpy.protocol.messages import (
 from batpy.results.fold import JobFold, Over, fold_journal
 from batpy.results.journal import JOURNAL, JournalReader
 from batpy.results.metrics import TAU_SECONDS, Spread, bounded_slowdowns, slowdowns, spread
-from batpy.results.tables import SHORTEST_RUN_SECONDS
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -82,7 +83,12 @@ def _amount(option: str, text: str) -> tuple[float, float]:
 
 
 class Jobs(msgspec.Struct, frozen=True):
-    """Numbers of jobs over the whole run; ``left_out`` finished jobs were trimmed away."""
+    """Numbers of jobs over the whole run.
+
+    Attributes:
+        left_out: finished jobs that were trimmed away.
+        zero_run_time: jobs inside the window that ended when they started; they have no slowdown.
+    """
 
     submitted: int
     finished: int
@@ -93,6 +99,7 @@ class Jobs(msgspec.Struct, frozen=True):
     rejected: int
     unfinished: int
     left_out: int
+    zero_run_time: int
 
 
 class Group(msgspec.Struct, frozen=True):
@@ -117,9 +124,11 @@ class Summary(msgspec.Struct, frozen=True):
 
     Attributes:
         outcome: as the closing marker says, or ``incomplete`` without one.
+        refused_decisions: decisions that broke a rule and changed nothing (lenient runs).
         window: dates between which jobs and capacity count.
         waiting, turnaround, slowdown, bounded_slowdown: over the finished jobs inside the window;
-            slowdown is turnaround over run time, bounded_slowdown has a run time of at least 10 s.
+            slowdown is turnaround over run time, of the jobs that have one; bounded_slowdown has a run time
+            of at least 10 s.
         utilisation: host-time with a job over host-time that could have one, inside the window; unavailable
             hosts do not count once their last job is over. None for an empty window.
         makespan: last end, from 0.
@@ -132,6 +141,7 @@ class Summary(msgspec.Struct, frozen=True):
     reason: str
     compute_hosts: int
     jobs: Jobs
+    refused_decisions: int
     window: tuple[float, float]
     trim: Trim
     waiting: Spread
@@ -190,28 +200,38 @@ class SummaryBuilder:
     def __init__(self, fold: JobFold, trim: Trim | None = None) -> None:
         self._fold = fold
         self._trim = trim or Trim()
+        # Submission, start, end, size and kind of each finished job, one after the other.
         self._packed = bytearray()
-        self._pack = struct.Struct(f"={_COLUMNS}q").pack
         # Rows that do not fit 64 bits (dates beyond 2**63 ticks), with their place among the others.
-        self._big: list[tuple[int, ...]] = []
+        self._big: list[int] = []
         self._kinds: dict[tuple[str, str, str], int] = {}
         self._rejected = 0
         fold.on_over.append(self._over)
 
     def _over(self, jobs: list[Over]) -> None:
-        kinds, pack = self._kinds, self._pack
-        rows = []
+        kinds = self._kinds
+        cells: list[int] = []
         for job, start, end, _, size, state, _ in jobs:
             if start < 0:
                 self._rejected += 1
                 continue
-            kind = kinds.setdefault((job.user, job.queue, state), len(kinds))
-            submission = job.subtime
+            key = (job.user, job.queue, state)
+            kind = kinds.get(key)
+            if kind is None:
+                kind = kinds[key] = len(kinds)
+            cells += (job.subtime, start, end, size, kind)
+        try:
+            self._packed += _pack(cells)
+        except struct.error:
+            self._pack_rows(cells)
+
+    def _pack_rows(self, cells: list[int]) -> None:
+        for place in range(0, len(cells), _COLUMNS):
+            row = cells[place : place + _COLUMNS]
             try:
-                rows.append(pack(submission, start - submission, end - start, size, kind))
+                self._packed += _pack(row)
             except struct.error:
-                self._big.append((submission, start - submission, end - start, size, kind))
-        self._packed += b"".join(rows)
+                self._big += row
 
     def result(self) -> Summary:
         """The metrics of the records seen so far (at least the first record of the run)."""
@@ -221,7 +241,7 @@ class SummaryBuilder:
         second = begins.ticks_per_second
         every = self._columns()
         kept, window = self._window(every, second)
-        turnarounds = [a + b for a, b in zip(kept.waits, kept.runs, strict=True)]
+        turnarounds = list(map(add, kept.waits, kept.runs))
         bounded = bounded_slowdowns(turnarounds, kept.runs, TAU_SECONDS * second)
         ends, last_end, first = fold.ends, fold.last_end, fold.first_submission
         length = window[1] - window[0]
@@ -230,12 +250,13 @@ class SummaryBuilder:
             outcome=ends.outcome if ends else "incomplete",
             reason=ends.reason if ends else "",
             compute_hosts=begins.nb_compute,
-            jobs=self._jobs(every.kinds, len(kept.kinds)),
+            jobs=self._jobs(every.kinds, len(kept.kinds), kept.runs.count(0)),
+            refused_decisions=fold.refused,
             window=(window[0] / second, window[1] / second),
             trim=self._trim,
             waiting=spread(kept.waits, second),
             turnaround=spread(turnarounds, second),
-            slowdown=spread(slowdowns(turnarounds, kept.runs, SHORTEST_RUN_SECONDS * second), 1),
+            slowdown=spread(slowdowns(turnarounds, kept.runs), 1),
             bounded_slowdown=spread(bounded, 1),
             utilisation=self._utilisation(every, window),
             makespan=None if last_end is None else last_end / second,
@@ -249,14 +270,14 @@ class SummaryBuilder:
         )
 
     def _columns(self) -> _Columns:
-        cells = memoryview(bytes(self._packed)).cast("q")
-        columns = [cells[i::_COLUMNS].tolist() for i in range(_COLUMNS)]
-        for row in self._big:
-            for column, value in zip(columns, row, strict=True):
-                column.append(value)
-        return _Columns(*columns)
+        cells, big = array("q", bytes(self._packed)), self._big
+        submissions, starts, ends, sizes, kinds = (
+            cells[column::_COLUMNS].tolist() + big[column::_COLUMNS] for column in range(_COLUMNS)
+        )
+        waits, runs = list(map(sub, starts, submissions)), list(map(sub, ends, starts))
+        return _Columns(submissions, waits, runs, sizes, kinds)
 
-    def _jobs(self, kinds: Sequence[int], kept: int) -> Jobs:
+    def _jobs(self, kinds: Sequence[int], kept: int, instant: int) -> Jobs:
         counts = [0] * len(self._kinds)
         for kind in kinds:
             counts[kind] += 1
@@ -273,6 +294,7 @@ class SummaryBuilder:
             rejected=self._rejected,
             unfinished=len(self._fold.waiting) + len(self._fold.running),
             left_out=len(kinds) - kept,
+            zero_run_time=instant,
         )
 
     def _window(self, every: _Columns, second: int) -> tuple[_Columns, tuple[int, int]]:
@@ -316,8 +338,8 @@ class SummaryBuilder:
         return used / capacity
 
     def _groups(self, part: int, kept: _Columns, bounded: Sequence[float], second: int) -> dict[str, Group]:
-        """Metrics by user (part 0) or queue (part 1), in order of name."""
-        names = sorted({kind[part] for kind in self._kinds})
+        """Metrics by user (part 0) or queue (part 1), numbers by value before names."""
+        names = sorted({kind[part] for kind in self._kinds}, key=_natural)
         if len(names) < 2 and names in ([], [""]):
             return {}
         place = {name: i for i, name in enumerate(names)}
@@ -334,6 +356,15 @@ class SummaryBuilder:
             for name, (jobs, wait, slow, area) in zip(names, sums, strict=True)
             if jobs
         }
+
+
+def _natural(name: str) -> tuple[int, int, str]:
+    number = name.isascii() and name.isdigit()
+    return (0, int(name), name) if number else (1, 0, name)
+
+
+def _pack(cells: list[int]) -> bytes:
+    return struct.pack(f"={len(cells)}q", *cells)
 
 
 def _area(steps: list[tuple[int, int]], first: int, last: int, end: int) -> int:

@@ -7,8 +7,9 @@ run time of zero stays zero in every column but ``stretch``.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import TextIO
+from typing import TextIO, TypeVar
 
 from batpy.base.errors import InputError
 from batpy.protocol.hostset import to_text
@@ -32,14 +33,19 @@ JOBS_HEADER = (
 )
 MACHINE_STATES_HEADER = "time,nb_sleeping,nb_switching_on,nb_switching_off,nb_idle,nb_computing\n"
 
-# Batsim replaces a run time of zero by this many seconds, so that the stretch stays finite.
+# Batsim 4.2.1 replaces a run time of zero by this many seconds, so that the stretch stays finite: the row of
+# such a job has an execution, finish and turnaround time that are longer by it (where it is whole ticks).
 SHORTEST_RUN_SECONDS = 1e-5
 NO_WALLTIME = "-1.000000"
 # What Batsim prints without an energy model.
 NO_ENERGY = "-1.000000"
 
-# Texts of durations that are kept, since many jobs have equal ones.
+# Marks that break a cell unless it is quoted (RFC 4180).
+SPECIAL = ',"\n\r'
+# Texts of durations and of intervals of hosts that are kept, since many jobs have equal ones.
 _TEXTS_KEPT = 4096
+
+_Key = TypeVar("_Key")
 
 
 class TableWriter:
@@ -63,8 +69,10 @@ class TableWriter:
         self._machines = _RowFile(self._folder / MACHINE_STATES, MACHINE_STATES_HEADER)
         self._totals = Totals()
         self._fixed: ToText = fixed_text(1)
+        self._second = 1
         self._tiny = SHORTEST_RUN_SECONDS
-        self._texts: dict[int, str] = {}
+        self._durations = _Texts(self._duration)
+        self._interval = _Texts(_interval_text).__getitem__
         self._closed = False
         fold.on_begun.append(self._begun)
         fold.on_over.append(self._over)
@@ -96,40 +104,55 @@ class TableWriter:
             schedule.write([schedule_row(self._fold.begins, self._fold, self._totals, timing)])
             schedule.close()
 
+    def _duration(self, ticks: int) -> str:
+        """Text of a run time or a walltime (-1: none)."""
+        return self._fixed(ticks) if ticks >= 0 else NO_WALLTIME
+
     def _begun(self, record: RunBegins) -> None:
         self._fixed = fixed_text(record.ticks_per_second)
+        self._second = record.ticks_per_second
         self._tiny = SHORTEST_RUN_SECONDS * record.ticks_per_second
 
     def _occupied(self, occupations: list[Occupation]) -> None:
-        fixed, instant, text = self._fixed, -1, ""
+        second, instant, text = self._second, -1, ""
         rows = []
         for time, idle, computing in occupations:
             if time != instant:
-                instant, text = time, shortened(fixed(time))
+                instant = time
+                text = shortened(self._fixed(time)) if time % second else str(time // second)
             rows.append(f"{text},0,0,0,{idle},{computing}\n")
         self._machines.write(rows)
 
     def _over(self, jobs: list[Over]) -> None:
         """One row a job; a single loop on purpose, since this is where the tables' time goes."""
-        fixed, kept, keep, tiny = self._fixed, self._texts, self._keep, self._tiny
-        zero = fixed(0)
+        fixed, second, tiny = self._fixed, self._second, self._tiny
+        shortest = round(tiny) if tiny.is_integer() else 0
+        durations, interval = self._durations, self._interval
+        zero, plain = fixed(0), _are_plain(jobs)
+        zeros = zero[1:]
         rows: list[str] = []
         waits: list[int] = []
         turnarounds: list[int] = []
         slowdowns: list[float] = []
         successes = rejections = 0
         for job, start, end, alloc, _, state, note in jobs:
-            submission, walltime = job.subtime, job.walltime
-            sent = fixed(submission)
-            limit = kept.get(walltime) or keep(walltime)
+            submission, limit = job.subtime, durations[job.walltime]
+            if submission % second or end % second:
+                sent, ended = fixed(submission), fixed(end)
+            else:  # the same without two calls, since logs count in whole seconds
+                sent, ended = f"{submission // second}{zeros}", f"{end // second}{zeros}"
+            names = _names(job, plain)
             if note:
                 note = note.replace('"', '""')  # noqa: PLW2901 - a copy fit for the cell
             if start < 0:
                 rejections += 1
-                rows.append(f'{_names(job)},{sent},{job.res},{limit},0,{state},,,,,,,,,"{note}"\n')
+                rows.append(f'{names},{sent},{job.res},{limit},0,{state},,,,,,,,,"{note}"\n')
                 continue
             run, wait = end - start, start - submission
-            ran = kept.get(run) or keep(run)
+            if not run and shortest:
+                run, end = shortest, end + shortest  # noqa: PLW2901 - Batsim's row, not the journal's date
+                ended = fixed(end)
+            ran = durations[run]
             if wait == 0 and run > 0:
                 began, waited, turned, slowed = sent, zero, ran, "1.000000"
                 turnarounds.append(run)
@@ -142,42 +165,57 @@ class TableWriter:
                 waits.append(wait)
                 turnarounds.append(turnaround)
                 slowdowns.append(slowdown)
-            success = 1 if state == COMPLETED_SUCCESSFULLY else 0
-            successes += success
+            success = "0"
+            if state == COMPLETED_SUCCESSFULLY:
+                successes += 1
+                success = "1"
+            hosts = interval(alloc[0]) if len(alloc) == 1 else " ".join(map(interval, alloc))
             rows.append(
-                f"{_names(job)},{sent},{job.res},{limit},{success},{state},{began},{ran},{fixed(end)},"
-                f'{waited},{turned},{slowed},{to_text(alloc)},{NO_ENERGY},"{note}"\n'
+                f"{names},{sent},{job.res},{limit},{success},{state},{began},{ran},{ended},"
+                f'{waited},{turned},{slowed},{hosts},{NO_ENERGY},"{note}"\n'
             )
         self._jobs.write(rows)
         self._totals.add(waits, turnarounds, slowdowns, successes, rejections)
 
-    def _keep(self, ticks: int) -> str:
-        """Text of a run time or a walltime (-1: none), kept for the next job that has the same."""
-        kept = self._texts
-        if len(kept) >= _TEXTS_KEPT:
-            kept.clear()
-        text = kept[ticks] = self._fixed(ticks) if ticks >= 0 else NO_WALLTIME
-        return text
+
+def _interval_text(interval: tuple[int, int]) -> str:
+    return to_text((interval,))
 
 
-def _names(job: Submitted) -> str:
+def _are_plain(jobs: list[Over]) -> bool:
+    """True if no name of these jobs and their profiles needs quotes."""
+    names = "".join([over[0].job for over in jobs]) + "".join([over[0].profile for over in jobs])
+    return not any(mark in names for mark in SPECIAL)
+
+
+def _names(job: Submitted, plain: bool) -> str:
     """The first three cells. A full id splits at its first ``!``; a name may hold further ones."""
     workload, mark, name = job.job.partition("!")
     if not mark:
         workload, name = "", workload
-    cells = f"{name},{workload},{job.profile}"
-    if name.isalnum() and job.profile.isalnum() and workload.isalnum():
-        return cells
-    if cells.count(",") != 2 or '"' in cells or not cells.isprintable():
-        return f"{_cell(name)},{_cell(workload)},{_cell(job.profile)}"
-    return cells
+    if plain:
+        return f"{name},{workload},{job.profile}"
+    return f"{_cell(name)},{_cell(workload)},{_cell(job.profile)}"
 
 
 def _cell(text: str) -> str:
     """Quote a cell that would otherwise break its row (RFC 4180); Batsim would write it as it is."""
-    if any(mark in text for mark in ',"\n\r'):
+    if any(mark in text for mark in SPECIAL):
         return '"' + text.replace('"', '""') + '"'
     return text
+
+
+class _Texts(dict[_Key, str]):
+    """Texts of the keys met lately, each worked out once."""
+
+    def __init__(self, make: Callable[[_Key], str]) -> None:
+        self._make = make
+
+    def __missing__(self, key: _Key) -> str:
+        if len(self) >= _TEXTS_KEPT:
+            self.clear()
+        text = self[key] = self._make(key)
+        return text
 
 
 class _RowFile:

@@ -112,6 +112,16 @@ def test_several_jobs_may_use_a_storage_host(tmp_path: Path) -> None:
     assert found(tmp_path, *records) == []
 
 
+def test_a_storage_host_that_is_not_shared_holds_one_job(tmp_path: Path) -> None:
+    begun = RunBegins(0, "9.9", S, 4, 1, True, {}, storage_sharing=False)
+    records: list[AnyRecord] = [begun, sub("w0!1", 2), sub("w0!2", 2), Started(0, "w0!1", ((0, 0), (4, 4)))]
+    records += [Started(0, "w0!2", ((0, 0), (4, 4))), Ended(1, "w0!1", OK, 0), Ended(1, "w0!2", OK, 0)]
+    records.append(RunEnds(1, "done"))
+    assert [line for line in report(tmp_path, records).lines() if "held" in line] == [
+        "host-held-twice: w0!2 at 0: w0!1 holds host 4"
+    ]
+
+
 ONE = Started(S, "w0!1", ((0, 0),))
 END = Ended(2 * S, "w0!1", OK, 0)
 

@@ -133,7 +133,7 @@ def test_storage_hosts_count_as_machines_in_the_schedule_only(tmp_path: Path) ->
     assert schedule_of(tmp_path)["nb_computing_machines"] == "6"
 
 
-def test_a_run_time_of_zero_keeps_its_stretch_finite_and_the_rest_exact(tmp_path: Path) -> None:
+def test_a_run_time_of_zero_is_the_ten_microseconds_that_batsim_makes_of_it(tmp_path: Path) -> None:
     records: list[AnyRecord] = [
         begins(),
         submitted(0, "w0!now"),
@@ -144,8 +144,8 @@ def test_a_run_time_of_zero_keeps_its_stretch_finite_and_the_rest_exact(tmp_path
         Ended(1800, "w0!late", OK, 0),
     ]
     now, late = tables_of(tmp_path, records)["jobs.csv"][1:]
-    assert now.split(",")[8:14] == ["0.000000"] * 5 + ["1.000000"]
-    assert late.split(",")[8:14] == ["0.001800", "0.000000", "0.001800", "0.001800", "0.001800", "181.000000"]
+    assert now.split(",")[8:14] == ["0.000000", "0.000010", "0.000010", "0.000000", "0.000010", "1.000000"]
+    assert late.split(",")[8:14] == ["0.001800", "0.000010", "0.001810", "0.001800", "0.001810", "181.000000"]
 
 
 def test_change_job_state_makes_a_row_and_uses_no_host(tmp_path: Path) -> None:
