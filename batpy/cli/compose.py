@@ -242,7 +242,8 @@ class _Run:
             link.close()
 
     def _simulate(self, link: Link, why_dead: Callable[[], str | None]) -> RunOutcome:
-        recorder = RunRecorder(self.output)
+        # A ZeroMQ context does not survive the copy of a process, and its run is not bound by the tables.
+        recorder = RunRecorder(self.output, aside=isinstance(link, InProcessLink))
         simulator = self.loaded.simulator(recorder, self.scheduler)
         _save(self.loaded.config, self.output)
         # Whatever leaves the loop in a way that nobody thought of is no finished run.

@@ -60,6 +60,7 @@ class JournalWriter:
     def __init__(self, path: str | Path) -> None:
         self._path = str(path)
         self._pending: list[AnyRecord] = []
+        self._failure: InputError | None = None
         self._encode = msgspec.msgpack.Encoder().encode
         try:
             self._file: BinaryIO = open(path, "wb", buffering=0)  # noqa: SIM115 - closed by close()
@@ -74,30 +75,35 @@ class JournalWriter:
         if len(pending) >= BUNCH or type(record) is KillAsked:
             self.flush()
 
-    def write_many(self, records: Sequence[AnyRecord]) -> None:
-        """Take the next records and hand them to the system."""
+    def write_many(self, records: Sequence[AnyRecord]) -> bytes | None:
+        """Take the next records and hand them to the system.
+
+        Returns:
+            the records as one MessagePack array, or None if a date is too large for plain MessagePack.
+        """
         if self._pending:
             self.flush()
-        self._put(self._encode_all(records))
+        return self._put_all(records)
 
     def flush(self) -> None:
         """Hand everything written so far to the system."""
-        data = self._encode_all(self._pending)
-        self._pending.clear()
-        self._put(data)
+        pending, self._pending = self._pending, []
+        self._put_all(pending)
 
-    def _encode_all(self, records: Sequence[AnyRecord]) -> memoryview:
-        """The bytes of the records one after the other.
+    def _put_all(self, records: Sequence[AnyRecord]) -> bytes | None:
+        """Write the bytes of the records one after the other.
 
         They are encoded as one array, whose head is then left out: a call for each costs three times more.
         """
         try:
             data = self._encode(records)
         except OverflowError:
-            return memoryview(b"".join(map(self._encode_any, records)))
+            self._put(memoryview(b"".join(map(self._encode_any, records))))
+            return None
         count = len(records)
         # Length of an array's head in MessagePack: fixarray, array 16, array 32.
-        return memoryview(data)[1 if count < 16 else 3 if count < 2**16 else 5 :]
+        self._put(memoryview(data)[1 if count < 16 else 3 if count < 2**16 else 5 :])
+        return data
 
     def _encode_any(self, record: AnyRecord) -> bytes:
         try:
@@ -106,11 +112,15 @@ class JournalWriter:
             return _encode_big(record)
 
     def _put(self, view: memoryview) -> None:
+        if self._failure is not None:
+            # Half a record may stand at the end: nothing may follow it, even if there is room again.
+            raise self._failure
         try:
             while view:
                 view = view[self._file.write(view) :]
         except OSError as error:
-            raise _unwritable(self._path, error) from None
+            self._failure = _unwritable(self._path, error)
+            raise self._failure from None
 
     def close(self) -> None:
         """Flush and close; harmless when called again."""

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
 
 from batpy.base.errors import InputError
 from batpy.protocol.records import AnyRecord, KillAsked
 from batpy.results.fold import JobFold
 from batpy.results.journal import BUNCH, JOURNAL, JournalWriter
-from batpy.results.summary import SUMMARY, Summary, SummaryBuilder, Trim
-from batpy.results.tables import TABLES, TableWriter
+from batpy.results.summary import SUMMARY, Summary, SummaryBuilder, Trim, summarise
+from batpy.results.tables import TABLES, TableWriter, rebuild_tables
 from batpy.results.timing import TIMING, Timing, write_timing
+
+if TYPE_CHECKING:
+    from batpy.results.aside import TableProcess
 
 
 class RunRecorder:
@@ -20,6 +26,7 @@ class RunRecorder:
         folder: where the files go; made if it is not there.
         tables: write Batsim's tables too.
         summary: compute the metrics and write ``summary.json``.
+        aside: make tables and summary in a process beside this one, where that is possible.
         trim: what the metrics leave out at both ends.
 
     Raises:
@@ -27,7 +34,13 @@ class RunRecorder:
     """
 
     def __init__(
-        self, folder: str | Path, *, tables: bool = True, summary: bool = True, trim: Trim | None = None
+        self,
+        folder: str | Path,
+        *,
+        tables: bool = True,
+        summary: bool = True,
+        trim: Trim | None = None,
+        aside: bool = False,
     ) -> None:
         self._folder = Path(folder)
         try:
@@ -39,14 +52,21 @@ class RunRecorder:
             why = error.strerror or str(error)
             raise InputError(f"cannot prepare the output folder: {why}", source=str(folder)) from None
         self._journal = JournalWriter(self._folder / JOURNAL)
-        trim = trim or Trim()
+        self._trim = trim = trim or Trim()
+        self._aside = self._process(trim) if aside and tables and summary else None
+        here = self._aside is None
         fold = JobFold(keep_busy_steps=not trim.is_nothing)
-        self._fold = fold if tables or summary else None
-        self._tables = TableWriter(self._folder, fold) if tables else None
-        self._summary = SummaryBuilder(fold, trim) if summary else None
+        self._fold = fold if here and (tables or summary) else None
+        self._tables = TableWriter(self._folder, fold) if here and tables else None
+        self._summary = SummaryBuilder(fold, trim) if here and summary else None
         self._pending: list[AnyRecord] = []
         self._result: Summary | None = None
         self._closed = False
+
+    def _process(self, trim: Trim) -> TableProcess | None:
+        from batpy.results.aside import TableProcess, is_possible
+
+        return TableProcess(self._folder, trim) if is_possible() else None
 
     def write(self, record: AnyRecord) -> None:
         """Take the next record; bunches of 1,024 go on to the files, into the journal first.
@@ -66,7 +86,9 @@ class RunRecorder:
 
     def _pass_on(self) -> None:
         pending, self._pending = self._pending, []
-        self._journal.write_many(pending)
+        data = self._journal.write_many(pending)
+        if self._aside is not None:
+            self._aside.send(data)
         if self._fold is not None:
             self._fold.write_many(pending)
 
@@ -79,15 +101,32 @@ class RunRecorder:
         if self._closed:
             return
         self._closed = True
-        self._pass_on()
-        self._journal.close()
+        try:
+            self._pass_on()
+            self._journal.close()
+        finally:
+            made = self._aside is not None and self._aside.finish(timing)
         if timing is not None:
             write_timing(self._folder, timing)
+        if self._aside is not None:
+            self._result = self._made(made)
         if self._tables is not None:
             self._tables.close(timing or Timing())
         if self._summary is not None and self._fold is not None and self._fold.begins is not None:
             self._result = self._summary.result()
             self._result.write(self._folder / SUMMARY)
+
+    def _made(self, made: bool) -> Summary | None:
+        """The summary that the process beside this one has written; its work is done here if it failed."""
+        try:
+            if made:
+                return msgspec.json.decode((self._folder / SUMMARY).read_bytes(), type=Summary)
+        except (OSError, msgspec.MsgspecError):
+            pass
+        rebuild_tables(self._folder)
+        summary = summarise(self._folder, self._trim)
+        summary.write(self._folder / SUMMARY)
+        return summary
 
     @property
     def summary(self) -> Summary | None:
