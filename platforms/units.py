@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Mapping
 
 _QUANTITY = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*([A-Za-z]*)")
 _LETTERS = ("", "k", "M", "G", "T", "P", "E", "Z", "Y")
@@ -18,8 +19,22 @@ BYTES = {"": 1.0}
 BYTES.update({f"{letter}B": 1000.0**power for power, letter in enumerate(_LETTERS)})
 BYTES.update({f"{letter.upper()}iB": 1024.0**power for power, letter in enumerate(_LETTERS) if letter})
 
+# A bandwidth without a unit is in bytes per second; ``bps`` are bits per second (SimGrid 3.32). ``KBps`` is
+# in its manual but not in its code; it can only mean one thing.
+BANDWIDTHS = {"": 1.0}
+for _power, _letter in enumerate(_LETTERS):
+    for _prefix in (_letter, _letter.upper()):
+        BANDWIDTHS.update({f"{_prefix}Bps": 1000.0**_power, f"{_prefix}bps": 1000.0**_power / 8})
+    if _letter:
+        _prefix = f"{_letter.upper()}i"
+        BANDWIDTHS.update({f"{_prefix}Bps": 1024.0**_power, f"{_prefix}bps": 1024.0**_power / 8})
 
-def quantity(text: str, units: dict[str, float], example: str) -> float:
+# A time without a unit is in seconds (SimGrid 3.32).
+TIMES = {"": 1.0, "w": 604800.0, "d": 86400.0, "h": 3600.0, "m": 60.0, "s": 1.0}
+TIMES |= {"ms": 1e-3, "us": 1e-6, "ns": 1e-9, "ps": 1e-12}
+
+
+def quantity(text: str, units: Mapping[str, float], example: str) -> float:
     """The value of ``number unit``, in the base unit of *units*.
 
     Args:

@@ -1,8 +1,7 @@
 """Batsim's tables: ``jobs.csv``, ``schedule.csv`` and ``machine_states.csv``, columns as in Batsim 4.2.1.
 
 They are made while the run goes on, or from its journal afterwards, with the same bytes. What differs from
-Batsim on purpose: dates are exact decimals (Batsim prints machine states with six significant digits), and a
-run time of zero stays zero in every column but ``stretch``.
+Batsim on purpose: dates are exact decimals (Batsim prints machine states with six significant digits).
 """
 
 from __future__ import annotations

@@ -135,7 +135,7 @@ class _Numbering:
                 for name in member.names():
                     own = self.roles and name in self.roles
                     yield name, self._kind(name, member.host, inside) if own else shared
-            else:
+            elif isinstance(member, HostDescription):
                 yield member.name, self._kind(member.name, member, around)
 
     def _kind(self, name: str, description: HostDescription, around: dict[str, str]) -> _Kind:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from batpy.base.errors import InputError
+from batpy.base.files import refuse_special
 
 # Far above any real platform; keeps the passes that follow within Python's recursion limit.
 MAX_DEPTH = 200
@@ -92,6 +93,7 @@ def parse_file(path: Path, source: str) -> Element:
     Raises:
         InputError: not readable, not XML, an unknown encoding, or an entity.
     """
+    refuse_special(path, source)
     try:
         content = path.read_bytes()
     except OSError as why:

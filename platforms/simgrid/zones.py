@@ -1,4 +1,4 @@
-"""From XML elements to typed descriptions of zones, hosts, clusters, cabinets and peers.
+"""From XML elements to typed descriptions of zones, hosts, clusters, cabinets and peers, with their wires.
 
 Nothing is numbered or expanded here, and nothing is inherited: a description says what one element says.
 Elements and their meaning: SimGrid 3.32 (platform versions 4 and 4.1) and its older spellings (version 3).
@@ -7,22 +7,24 @@ Elements and their meaning: SimGrid 3.32 (platform versions 4 and 4.1) and its o
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 
-from batpy.base.errors import InputError
 from batpy.platforms.platform import MAX_HOSTS
+from batpy.platforms.simgrid import wires
+from batpy.platforms.simgrid.elements import ElementReader
 from batpy.platforms.simgrid.xml_tree import Element
 from batpy.platforms.units import speeds
 
 VERSIONS = ("3", "4", "4.1")
-_INTERVAL = re.compile(r"\s*(\d+)\s*(?:-\s*(\d+)\s*)?")
+_INTERVAL = re.compile(r"\s*([0-9]{1,15})\s*(?:-\s*([0-9]{1,15})\s*)?")
 
-# Elements that say nothing about which hosts there are.
-_LINKS = ("backbone", "host_link", "link", "link_ctn", "route", "router", "zoneRoute", "ASroute")
-_DETOURS = ("bypassRoute", "bypassZoneRoute", "bypassASroute")
+# Routing of a zone: SimGrid 3.32, and RuleBased of version 3.
+ROUTINGS = ("Full", "Floyd", "Dijkstra", "DijkstraCache", "None", "Cluster", "Vivaldi", "RuleBased")
+
+# Elements that say nothing about hosts and their network.
 _STORAGE = ("disk", "storage", "storage_type", "mount", "mstorage", "model_prop")
-_SILENT = frozenset((*_LINKS, *_DETOURS, *_STORAGE, "config", "random", "trace", "trace_connect"))
+_SILENT = frozenset((*_STORAGE, "config", "random", "trace", "trace_connect"))
 _DEPLOYMENT = frozenset(("actor", "process"))
 # Files of changing speeds and outages, which the hosts are read without.
 _PROFILES = ("availability_file", "state_file", "speed_file")
@@ -35,6 +37,8 @@ class HostDescription:
     Attributes:
         speeds: flops per second and core, one per pstate.
         cores: None if the element does not say it.
+        coordinates: in a Vivaldi zone; None if the element does not say it.
+        peer: private links of a ``peer``.
         line: of its start tag.
     """
 
@@ -45,6 +49,26 @@ class HostDescription:
     properties: dict[str, str]
     line: int
     title: str
+    coordinates: tuple[float, float, float] | None = None
+    peer: wires.PeerWires | None = None
+
+
+class Radical(Collection[str]):
+    """The texts that tell the hosts of a cluster apart, made when they are needed."""
+
+    def __init__(self, prefix: str, numbers: tuple[range, ...], suffix: str) -> None:
+        self._prefix = prefix
+        self._numbers = numbers
+        self._suffix = suffix
+
+    def __len__(self) -> int:
+        return sum(map(len, self._numbers))
+
+    def __iter__(self) -> Iterator[str]:
+        return (f"{self._prefix}{number}{self._suffix}" for numbers in self._numbers for number in numbers)
+
+    def __contains__(self, label: object) -> bool:
+        return label in list(self)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +79,7 @@ class ClusterDescription:
         numbers: the radical ``0-3,7`` as ranges, in the order written.
         forms_zone: a cluster is a zone of its own, a cabinet belongs to the zone around it.
         host: what each of its hosts is like; its name is the cluster's id.
+        network: the links it makes.
     """
 
     prefix: str
@@ -62,10 +87,11 @@ class ClusterDescription:
     numbers: tuple[range, ...]
     forms_zone: bool
     host: HostDescription
+    network: wires.ClusterWires
 
     def names(self) -> list[str]:
         """Names of its hosts, in the order of the radical."""
-        return [f"{self.prefix}{number}{self.suffix}" for numbers in self.numbers for number in numbers]
+        return list(Radical(self.prefix, self.numbers, self.suffix))
 
 
 @dataclass(slots=True)
@@ -74,16 +100,30 @@ class ZoneDescription:
 
     Attributes:
         members: hosts, clusters and inner zones, in the order written.
+        links: with backbones, which are ordinary links that cluster zones cross.
+        backbone: name of the backbone link of a cluster zone, or empty.
     """
 
     id: str
     routing: str
     line: int
     properties: dict[str, str] = field(default_factory=dict)
-    members: list[HostDescription | ClusterDescription | ZoneDescription] = field(default_factory=list)
+    members: list[Member] = field(default_factory=list)
+    links: list[wires.LinkDescription] = field(default_factory=list)
+    routes: list[wires.RouteDescription] = field(default_factory=list)
+    host_links: list[wires.HostLink] = field(default_factory=list)
+    backbone: str = ""
+
+    @property
+    def title(self) -> str:
+        """How complaints name it."""
+        return f"zone {self.id!r}"
 
 
-class ZoneReader:
+Member = HostDescription | ClusterDescription | ZoneDescription | wires.RouterDescription
+
+
+class ZoneReader(ElementReader):
     """Describes the elements of one file.
 
     Args:
@@ -92,9 +132,7 @@ class ZoneReader:
     """
 
     def __init__(self, source: str, notice: Callable[[str], None]) -> None:
-        self.source = source
-        self._notice = notice
-        self._noticed: set[str] = set()
+        super().__init__(source, notice)
         self._hosts = 0
 
     def platform(self, root: Element) -> ZoneDescription:
@@ -117,18 +155,13 @@ class ZoneReader:
             raise self.fail(root, "has no host")
         return whole
 
-    def fail(self, element: Element, problem: str) -> InputError:
-        """The complaint about *element*."""
-        return InputError(problem, source=self.source, line=element.line, path=str(element))
-
     def _fill(self, zone: ZoneDescription, element: Element) -> None:
         for child in element.children:
             if child.tag == "prop":
                 self._property(child, zone.properties)
             elif child.tag in ("zone", "AS"):
-                inner = ZoneDescription(
-                    self._text(child, "id"), child.attributes.get("routing", "None"), child.line
-                )
+                routing = self.choice(child, "routing", ROUTINGS, "None")
+                inner = ZoneDescription(self.text(child, "id"), routing, child.line)
                 self._fill(inner, child)
                 zone.members.append(inner)
             elif child.tag in ("cluster", "cabinet"):
@@ -137,30 +170,42 @@ class ZoneReader:
                 self._count(child, 1)
                 zone.members.append(self._host(child))
             else:
-                self._other(child)
+                self._wire(zone, child)
+
+    def _wire(self, zone: ZoneDescription, element: Element) -> None:
+        if element.tag in ("link", "backbone"):
+            zone.links.append(wires.read_link(self, element))
+            if element.tag == "backbone":
+                if zone.backbone:
+                    raise self.fail(element, f"the zone already has the backbone {zone.backbone!r}")
+                zone.backbone = zone.links[-1].name
+        elif element.tag == "router":
+            zone.members.append(wires.read_router(self, element))
+        elif element.tag in wires.ROUTES or element.tag in wires.ZONE_ROUTES:
+            zone.routes.append(wires.read_route(self, element))
+        elif element.tag == "host_link":
+            zone.host_links.append(wires.read_host_link(self, element))
+        else:
+            self._other(element)
 
     def _other(self, element: Element) -> None:
         if element.tag == "include":
             raise self.fail(element, "<include> is not supported; paste the included file in its place")
         if element.tag in _DEPLOYMENT:
-            self._once(element, f"<{element.tag}> belongs to a deployment file and is ignored")
+            self.once(element, f"<{element.tag}> belongs to a deployment file and is ignored")
         elif element.tag not in _SILENT:
-            self._once(element, f"unknown element <{element.tag}> is ignored")
-
-    def _once(self, element: Element, text: str) -> None:
-        if text not in self._noticed:
-            self._noticed.add(text)
-            self._notice(f"{self.source}:{element.line}: {text}")
+            self.once(element, f"unknown element <{element.tag}> is ignored")
 
     def _cluster(self, element: Element) -> ClusterDescription:
         numbers = self._radical(element)
-        self._count(element, sum(map(len, numbers)))
         prefix, suffix = (element.attributes.get(key, "") for key in ("prefix", "suffix"))
-        return ClusterDescription(prefix, suffix, numbers, element.tag == "cluster", self._host(element))
+        host, forms_zone = self._host(element), element.tag == "cluster"
+        network = (wires.read_cluster if forms_zone else wires.read_cabinet)(self, element)
+        return ClusterDescription(prefix, suffix, numbers, forms_zone, host, network)
 
     def _radical(self, element: Element) -> tuple[range, ...]:
         ranges = []
-        text = self._text(element, "radical")
+        text = self.text(element, "radical")
         for part in text.split(","):
             match = _INTERVAL.fullmatch(part)
             if match is None:
@@ -171,6 +216,7 @@ class ZoneReader:
             last = int(match[2]) if match[2] is not None else first
             if last < first:
                 raise self.fail(element, f"radical {text!r}: {part!r} ends before it begins")
+            self._count(element, last - first + 1)
             ranges.append(range(first, last + 1))
         return tuple(ranges)
 
@@ -188,14 +234,16 @@ class ZoneReader:
                 self._other(child)
         for key in _PROFILES:
             if key in element.attributes:
-                self._once(element, f"{key} is ignored: hosts keep their speed and are always on")
+                self.once(element, f"{key} is ignored: hosts keep their speed and are always on")
         values = self._speeds(element)
-        cores = self._integer(element, "core", 1)
-        pstate = self._integer(element, "pstate", 0)
+        cores = self.integer(element, "core", 1)
+        pstate = self.integer(element, "pstate", 0)
         if pstate is not None and pstate >= len(values):
             raise self.fail(element, f"pstate {pstate} is beyond its {len(values)} speed(s)")
         return HostDescription(
-            self._text(element, "id"), values, cores, pstate or 0, properties, element.line, str(element)
+            *(self.text(element, "id"), values, cores, pstate or 0, properties, element.line, str(element)),
+            wires.read_coordinates(self, element),
+            wires.read_peer(self, element) if element.tag == "peer" else None,
         )
 
     def _speeds(self, element: Element) -> tuple[float, ...]:
@@ -209,19 +257,4 @@ class ZoneReader:
             raise self.fail(element, f"speed {why}") from None
 
     def _property(self, element: Element, into: dict[str, str]) -> None:
-        into[self._text(element, "id")] = element.attributes.get("value", "")
-
-    def _text(self, element: Element, key: str) -> str:
-        value = element.attributes.get(key, "")
-        if not value:
-            raise self.fail(element, f"needs the attribute {key}")
-        return value
-
-    def _integer(self, element: Element, key: str, minimum: int) -> int | None:
-        text = element.attributes.get(key)
-        if text is None:
-            return None
-        digits = text.strip()
-        if not (digits.isascii() and digits.isdigit() and len(digits) < 10 and int(digits) >= minimum):
-            raise self.fail(element, f"{key} must be an integer of at least {minimum}, got {text!r}")
-        return int(digits)
+        into[self.text(element, "id")] = element.attributes.get("value", "")

@@ -74,14 +74,16 @@ def test_cluster_joins_its_hosts_over_links_and_a_backbone() -> None:
     assert crossed(platform, 2, 2) == ["host02_UP", "backbone", "host02_DOWN"]
     assert platform.network.route(2, 11).latency == pytest.approx(1002e-6)
     assert (platform.source, platform.compute[0].cores) == ("cluster=12", 4)
-    assert len(cluster(3).network.links) == 6  # type: ignore[union-attr]
+    plain = cluster(3).network
+    assert plain is not None
+    assert len(plain.links) == 6
 
 
 def test_fat_tree_is_the_one_a_file_describes(tmp_path: Path) -> None:
     file = tmp_path / "p.xml"
     file.write_text(
-        '<platform version="4.1"><cluster id="c" prefix="n1" suffix="" radical="0-5" speed="1Gf" bw="125MBps" '
-        'lat="50us" topology="FAT_TREE" topo_parameters="2;3,2;1,2;2,1"/></platform>'
+        '<platform version="4.1"><cluster id="c" prefix="n1" suffix="" radical="0-5" speed="1Gf" '
+        'bw="125MBps" lat="50us" topology="FAT_TREE" topo_parameters="2;3,2;1,2;2,1"/></platform>'
     )
     built, read = fat_tree((3, 2), (1, 2), (2, 1)), load_platform(file)
     for source in range(6):
