@@ -251,7 +251,9 @@ class SchedulerCore:
     def _reject(self, job: Job, reason: str, decisions: list[Event]) -> None:
         now = cast(Mirror, self._mirror).view.now
         # Batsim forgets a rejected job at once, and takes no double quotes in a metadata.
-        decisions.append(SetJobMetadata(now, job.id, " ".join(f"rejected: {reason}".replace('"', "'").split())))
+        decisions.append(
+            SetJobMetadata(now, job.id, " ".join(f"rejected: {reason}".replace('"', "'").split()))
+        )
         decisions.append(RejectJob(now, job.id))
 
 
