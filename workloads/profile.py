@@ -117,6 +117,16 @@ class Recv(Profile, frozen=True):
     polltime: float
 
 
+PARALLEL_TASKS: tuple[type[Profile], ...] = (
+    Parallel,
+    ParallelHomogeneous,
+    ParallelHomogeneousTotal,
+    ParallelHomogeneousPfs,
+    LegacyPfs,
+    DataStaging,
+)
+"""Types whose work shares hosts and links with that of others."""
+
 OLD_NAMES = {
     "msg_par": "parallel",
     "msg_par_hg": "parallel_homogeneous",
@@ -317,3 +327,14 @@ _BUILDERS = {
     "send": _send,
     "recv": _recv,
 }
+
+
+def storage_labels(profile: Profile) -> tuple[str, ...]:
+    """Labels of the storage hosts that a profile uses."""
+    if isinstance(profile, ParallelHomogeneousPfs):
+        return (profile.storage,)
+    if isinstance(profile, LegacyPfs):
+        return (profile.host,)
+    if isinstance(profile, DataStaging):
+        return (profile.source, profile.target)
+    return ()

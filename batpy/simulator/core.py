@@ -16,7 +16,7 @@ from batpy.base.errors import BatpyError, InputError, RemoteProtocolError
 from batpy.kernel.agenda import Agenda
 from batpy.kernel.ticks import seconds_text
 from batpy.models.delay import DelayModel
-from batpy.models.execution import WALLTIME_REACHED, Execution, Run
+from batpy.models.execution import WALLTIME_REACHED, Execution, LeafModel, Run
 from batpy.platforms.platform import Platform
 from batpy.protocol import messages as m
 from batpy.protocol import records as r
@@ -29,7 +29,7 @@ from batpy.simulator.jobs import Entry, Home, JobTable
 from batpy.simulator.park import Park
 from batpy.workloads.external_events import UNAVAILABLE, ExternalEvent
 from batpy.workloads.job import Job, Workload
-from batpy.workloads.profile import Delay
+from batpy.workloads.profile import PARALLEL_TASKS, Delay, Profile
 
 _STATE_OF_CODE: dict[int, m.JobState] = {
     0: m.COMPLETED_SUCCESSFULLY,
@@ -73,6 +73,7 @@ class Simulator:
         )
         self.execution = Execution(self.agenda, self._run_over)
         self.execution.add_model(Delay, DelayModel(self.execution, config.ticks_per_second))
+        self.execution.add_maker(PARALLEL_TASKS, self._parallel_models)
         self.gate = Gate(self.jobs, self.park, self.execution)
         self.homes = {w.id: Home(w.id, w) for w in workloads}
         self.write = sink.write
@@ -98,6 +99,13 @@ class Simulator:
         self._asked_at = 0
         self._waits_to_consult = bool(config.latency or config.time_step)
         self.replies = 0
+
+    def _parallel_models(self) -> dict[type[Profile], LeafModel]:
+        # Runs of jobs that only sleep do without it.
+        from batpy.models.parallel import ParallelModel
+
+        model = ParallelModel(self.execution, self.platform, self.config.ticks_per_second)
+        return dict.fromkeys(PARALLEL_TASKS, model)
 
     def _source(self, workload: Workload) -> JobSource:
         home = self.homes[workload.id]

@@ -10,7 +10,7 @@ from batpy.models.execution import Run
 from batpy.protocol import messages as m
 from batpy.protocol import records as r
 from batpy.protocol.vocabulary import NAME_OF
-from batpy.simulator.gate import Reason, energy_is_off
+from batpy.simulator.gate import NOWHERE, Reason, energy_is_off
 from batpy.simulator.jobs import RUNNING, Home
 from batpy.workloads.job_object import parse_job
 from batpy.workloads.profile import Parallel, Smpi, UsageTrace, parse_profile
@@ -81,10 +81,16 @@ class Decisions:
         reason = gate.execute(decision, entry, tree)
         if reason is not None:
             return reason
+        hosts, storage = NOWHERE
+        if not tree.sleeps:
+            placement = gate.placement(decision, entry, tree)
+            if isinstance(placement, str):
+                return placement
+            hosts, storage = placement
         now, alloc, walltime = sim.agenda.now, decision.alloc, entry.job.walltime
         entry.phase = RUNNING
         entry.alloc = alloc
-        entry.run = run = Run(entry, tree, None if walltime is None else now + walltime)
+        entry.run = run = Run(entry, tree, None if walltime is None else now + walltime, hosts, storage)
         sim.park.occupy(alloc)
         sim.write(r.Started(now, entry.id, alloc))
         sim.execution.start(run)

@@ -7,14 +7,19 @@ aborts on a harmless race (a kill of a job that just ended), its documentation's
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 from batpy.models.execution import Execution, Tree, leaves, resolve
 from batpy.protocol import hostset
 from batpy.protocol import messages as m
 from batpy.simulator.jobs import RUNNING, SUBMITTED, Entry, Home, JobTable
 from batpy.simulator.park import Park
-from batpy.workloads.profile import Delay, Profile
+from batpy.workloads.profile import DataStaging, Delay, Parallel, Profile, storage_labels
 
 Reason = str | None
+Placement = tuple[Sequence[int], Mapping[str, int]]
+"""Host id of each executor, and of each storage label."""
+NOWHERE: Placement = ((), {})
 
 _RELABEL = {
     SUBMITTED: {"RUNNING", "REJECTED"},
@@ -55,7 +60,7 @@ class Gate:
         if reason is not None:
             return reason
         if decision.additional_io_job is not None:
-            return "additional_io_job needs the network model, which this version does not have"
+            return "additional_io_job is not in this version"
         hosts, mapping = hostset.size(alloc), decision.mapping
         executors = hosts
         if mapping is not None:
@@ -66,6 +71,45 @@ class Gate:
         if executors != entry.job.res and not tree.any_size:
             what = "executors are mapped" if mapping is not None else "hosts are given"
             return f"job {entry.id} asked for {entry.job.res} hosts, {executors} {what}"
+        return None
+
+    def placement(self, decision: m.ExecuteJob, entry: Entry, tree: Tree) -> Placement | str:
+        """Where executors and storage labels of a job that passed ``execute`` lie, or the broken rule."""
+        places = list(hostset.ids(decision.alloc))
+        mapping = decision.mapping
+        hosts = places if mapping is None else [places[mapping[str(i)]] for i in range(len(mapping))]
+        storage: dict[str, int] = {}
+        for leaf in leaves(tree):
+            reason = self._computes(leaf, hosts) or self._stores(leaf, decision, storage)
+            if reason is not None:
+                return f"profile {leaf.name!r} of job {entry.id} {reason}"
+        return hosts, storage
+
+    def _computes(self, leaf: Profile, hosts: Sequence[int]) -> Reason:
+        """Does the profile fit the executors, and are those that compute on compute hosts?"""
+        first_storage = self._park.nb_compute
+        if isinstance(leaf, Parallel):
+            if len(leaf.cpu) != len(hosts):
+                return f"is for {len(leaf.cpu)} executors, {len(hosts)} are given"
+            busy = [host for host, flops in zip(hosts, leaf.cpu, strict=True) if flops > 0]
+        else:
+            busy = list(hosts) if getattr(leaf, "cpu", 0) > 0 else []
+        wrong = [host for host in busy if host >= first_storage]
+        return f"would compute on host {wrong[0]}, which has the role storage" if wrong else None
+
+    def _stores(self, leaf: Profile, decision: m.ExecuteJob, storage: dict[str, int]) -> Reason:
+        """Find the host of each storage label (Batsim 4.2.1: a single storage host need not be named)."""
+        park, given = self._park, decision.storage_mapping or {}
+        for label in storage_labels(leaf):
+            host = given.get(label)
+            if host is None and park.size == park.nb_compute + 1 and not isinstance(leaf, DataStaging):
+                host = park.nb_compute
+            if host is None:
+                there = park.size - park.nb_compute
+                return f"needs storage_mapping to name a host for {label!r}; there are {there} storage hosts"
+            if not park.nb_compute <= host < park.size:
+                return f"would use host {host} as {label!r}, which has not the role storage"
+            storage[label] = host
         return None
 
     def profile_of(self, entry: Entry) -> Tree | str:

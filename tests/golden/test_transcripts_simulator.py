@@ -20,15 +20,28 @@ from batpy.workloads.external_events import read_events
 from batpy.workloads.load import load_workload
 
 TICKS = 1_000_000
-# An end costs up to 2 ms of simulated network time on small_platform, any other hop 15 us; a start that
-# waited for an end passes it on.
-DATE_TOLERANCE = 20_000
+# An end costs up to 2 ms of simulated network time on small_platform and 600 us a hop on cluster512; a start
+# that waited for an end passes it on, and fillerSched thinks for 5 ms a call (07).
+DATE_TOLERANCE = 100_000
 PROGRESS_TOLERANCE = 1e-3
 
-CASES = [
-    ("01_delays_pybatsim_easyBackfill", "test_delays.json", None),
-    ("02_delays_kill_metadata_reject", "test_delays.json", None),
-    ("05_external_events", "test_delays.json", "test_events_4hosts.txt"),
+DYNAMIC = {"dynamic_jobs": True, "acknowledge_dynamic_jobs": True, "profile_reuse": True}
+SMALL, C512 = "small_platform", "cluster512"
+CASES: list[tuple[str, str, str, str | None, dict[str, bool]]] = [
+    ("01_delays_pybatsim_easyBackfill", SMALL, "test_delays.json", None, {}),
+    ("02_delays_kill_metadata_reject", SMALL, "test_delays.json", None, {}),
+    ("03_killmix_progress", SMALL, "own_killmix.json", None, {"forward_profiles": True}),
+    ("04_dynamic_register_ack", SMALL, "test_delays.json", None, DYNAMIC),
+    ("05_external_events", SMALL, "test_delays.json", "test_events_4hosts.txt", {}),
+    ("07_mixed_profiles_pybatsim_fillerSched", SMALL, "test_various_profile_types.json", None, {}),
+    (
+        "08_bebida_no-io_dynamic_resubmit",
+        SMALL,
+        "own_bebida.json",
+        None,
+        {**DYNAMIC, "forward_profiles": True},
+    ),
+    ("13_walltime_pybatsim_easyBackfill", C512, "test_walltime.json", None, {}),
 ]
 
 
@@ -113,9 +126,11 @@ def assert_greeting(ours: m.SimulationBegins, theirs: m.SimulationBegins) -> Non
             assert getattr(ours, field) == getattr(theirs, field), field
 
 
-@pytest.mark.parametrize(("name", "workload", "events"), CASES, ids=[case[0] for case in CASES])
+@pytest.mark.parametrize(
+    ("name", "platform", "workload", "events", "options"), CASES, ids=[case[0] for case in CASES]
+)
 def test_the_recorded_scheduler_hears_what_batsim_told_it(
-    shared: Path, name: str, workload: str, events: str | None
+    shared: Path, name: str, platform: str, workload: str, events: str | None, options: dict[str, bool]
 ) -> None:
     codec = JsonCodec(TICKS)
     lines = (shared / f"golden/batsim/transcripts/{name}.jsonl").read_text().splitlines()
@@ -126,9 +141,10 @@ def test_the_recorded_scheduler_hears_what_batsim_told_it(
     files = [inputs / "workloads" / events] if events else []
     external = [read_events(path, ticks_per_second=TICKS, generic=False) for path in files]
     jobs = load_workload(inputs / "workloads" / workload, "w0", ticks_per_second=TICKS)
-    park = load_platform(inputs / "platforms/small_platform.xml")
+    mmax = (jobs.nb_res or 0) if platform == C512 else 0  # recorded with --mmax-workload
+    park = load_platform(inputs / f"platforms/{platform}.xml", mmax=mmax)
     replayed = Replayed(recording)
-    run(Simulator(park, [jobs], Journal(), SimulatorConfig(), external), replayed)
+    run(Simulator(park, [jobs], Journal(), SimulatorConfig(**options), external), replayed)
 
     [greeting] = [event for event in replayed.heard if isinstance(event, m.SimulationBegins)]
     [recorded_greeting] = [event for event in replayed.recorded if isinstance(event, m.SimulationBegins)]
