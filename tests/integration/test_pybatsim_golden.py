@@ -136,3 +136,24 @@ def test_with_a_network_order_allocations_states_and_durations_are_those_of_bats
 
     assert by_job(ours) == by_job(theirs)
     assert starts(ours) == starts(theirs)
+
+
+@pytest.mark.parametrize("scheduler", ["fillerSched", "schedFiller", "schedEasySjfBackfill"])
+def test_the_other_pybatsim_schedulers_drive_a_run_to_its_end(
+    shared: Path, tmp_path: Path, scheduler: str
+) -> None:
+    rows = play(shared, tmp_path, f"{scheduler}_any", SMALL, "test_delays.json")
+    assert [row["final_state"] for row in rows] == ["COMPLETED_SUCCESSFULLY"] * 10
+
+
+def test_a_scheduler_that_walks_a_set_in_memory_order_gives_the_recorded_summary(
+    shared: Path, tmp_path: Path
+) -> None:
+    play(shared, tmp_path, "fillerSched_kth3000", NO_NET, "kth3000.json.gz")
+    [ours] = read(tmp_path / "schedule.csv")
+    [theirs] = read(shared / "golden/batsim/runs/fillerSched_kth3000/schedule.csv")
+    for column in ("nb_jobs", "nb_jobs_finished", "nb_jobs_success", "nb_jobs_rejected", "nb_jobs_killed"):
+        assert ours[column] == theirs[column], column
+    # Its runs differ from one another by a few per cent in what the order of starts decides.
+    for column in ("makespan", "time_computing", "mean_waiting_time", "mean_turnaround_time"):
+        assert float(ours[column]) == pytest.approx(float(theirs[column]), rel=0.05), column
