@@ -20,6 +20,11 @@ def parse_intervals(text: str) -> Intervals:
     Raises:
         ValueError: naming the element that is not ``a`` or ``a-b`` with 0 <= a <= b.
     """
+    if _is_number(text):
+        return ((int(text), int(text)),)
+    low, _, high = text.partition("-")
+    if _is_number(low) and _is_number(high) and int(low) <= int(high):
+        return ((int(low), int(high)),)
     pairs = []
     for part in text.split():
         low, dash, high = part.partition("-")

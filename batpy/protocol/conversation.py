@@ -73,6 +73,8 @@ _NEXT: dict[tuple[Stage, Speaker, str], Stage] = {
 }
 _TO_SCHEDULER = frozenset(word.kind for word in WORDS if Way.TO_SCHEDULER in word.way)
 _TO_SIMULATOR = frozenset(word.kind for word in WORDS if Way.TO_SIMULATOR in word.way)
+_PLAIN_EVENTS = _TO_SCHEDULER - {SimulationBegins, SimulationEnds}
+_PLAIN_DECISIONS = _TO_SIMULATOR - {Hello}
 
 
 class Conversation:
@@ -108,6 +110,8 @@ class Conversation:
         self._move(self.they, message, RemoteProtocolError)
 
     def _move(self, speaker: Speaker, message: Message, blame: type[ProtocolError]) -> None:
+        if self._is_plain(speaker, message):
+            return
         try:
             if speaker is Speaker.SCHEDULER:
                 self._reply(message, blame)
@@ -116,6 +120,31 @@ class Conversation:
         except ProtocolError:
             self.stage = Stage.BROKEN
             raise
+
+    def _is_plain(self, speaker: Speaker, message: Message) -> bool:
+        """Make the two moves that nearly all messages are (events asked, decisions answered); False if it is
+        another move, or an illegal one, which the table then tells apart."""
+        now, events = message.now, message.events
+        if now < self._asked_now or now < self._replied_now:
+            return False
+        if speaker is Speaker.SCHEDULER:
+            if self.stage is not Stage.ASKED:
+                return False
+            legal = _PLAIN_DECISIONS
+        elif self.stage is Stage.READY and events:
+            legal = _PLAIN_EVENTS
+        else:
+            return False
+        for event in events:
+            if type(event) not in legal or event.timestamp > now:
+                return False
+        if speaker is Speaker.SCHEDULER:
+            self._replied_now = now
+            self.stage = Stage.READY
+        else:
+            self._asked_now = now
+            self.stage = Stage.ASKED
+        return True
 
     def _request(self, speaker: Speaker, message: Message, blame: type[ProtocolError]) -> None:
         events = message.events

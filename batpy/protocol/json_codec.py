@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from batpy.base.dates import nearest_tick
+from batpy.base.dates import EXACT, nearest_tick
 from batpy.base.errors import LocalProtocolError, RemoteProtocolError, one_line
 from batpy.protocol.forms import MAX_BYTES, MAX_TICK, MAX_TICKS_PER_SECOND, RULES, FormError
 from batpy.protocol.json_shapes import READERS, WRITERS, Seconds
@@ -118,7 +118,7 @@ class JsonCodec:
         exact = now_seconds * ticks_per_second
         if exact > MAX_TICK:
             raise RemoteProtocolError(f"now: {now_seconds!r} s is out of range")
-        now = nearest_tick(now_seconds, ticks_per_second)
+        now = round(exact) if exact < EXACT else nearest_tick(now_seconds, ticks_per_second)
         if now < self._said[0] and now_seconds >= self._said[1]:
             # The number we said ourselves, back from the peer: coarser than a tick far from 0.
             now = self._said[0]

@@ -114,11 +114,61 @@ class HostsChanged(Record, tag="hosts", frozen=True):
 
 
 class PstateAsked(Record, tag="pstate", frozen=True):
-    """A SET_RESOURCE_STATE took effect (``done`` false) or was completed (true)."""
+    """A SET_RESOURCE_STATE took effect (``done`` false) or was completed (true).
+
+    Attributes:
+        off, on: those of its hosts that begin to be switched off, or on; the others change at once.
+        sleep: the first host is to sleep.
+    """
 
     hosts: HostSet
     state: int
     done: bool
+    off: HostSet = ()
+    on: HostSet = ()
+    sleep: bool = False
+
+
+class HostsSwitched(Record, tag="switched", frozen=True):
+    """Hosts that were being switched have reached their pstate, in which they sleep or not."""
+
+    hosts: HostSet
+    state: int
+    sleep: bool
+
+
+class EnergyBegins(Record, tag="energy_begins", frozen=True):
+    """Second record of a run with energy.
+
+    Attributes:
+        pstates: hosts by initial pstate, in order of the pstates.
+        sleeping: hosts that sleep at the beginning.
+    """
+
+    pstates: tuple[tuple[int, HostSet], ...]
+    sleeping: HostSet = ()
+
+
+class EnergyMeasured(Record, tag="energy", frozen=True):
+    """What all hosts have consumed, told after a job's start, before a job's end, and after a pstate change.
+
+    Attributes:
+        event: ``s`` start, ``e`` end, ``p`` pstate, as in Batsim's ``consumed_energy.csv``; "" for the first
+            submission, which has no row there.
+        joules: of all hosts since 0.
+        least_watts: what they draw at least while they compute, in their present pstates.
+        lag: exact date minus the tick, in ticks, within (-1, 0]: jobs end between ticks.
+        job: that started or ended, or "".
+        job_joules: of an ended job: consumption of its whole hosts from its start to its end (Batsim 4.2.1;
+            hosts shared by several jobs count for each of them), else 0.
+    """
+
+    event: str
+    joules: float
+    least_watts: float
+    lag: float = 0.0
+    job: str = ""
+    job_joules: float = 0.0
 
 
 class Refused(Record, tag="refused", frozen=True):
@@ -158,6 +208,9 @@ AnyRecord = (
     | Annotated
     | HostsChanged
     | PstateAsked
+    | HostsSwitched
+    | EnergyBegins
+    | EnergyMeasured
     | Refused
     | RunEnds
 )

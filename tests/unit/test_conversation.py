@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
 
 from batpy.base.errors import LocalProtocolError, RemoteProtocolError
@@ -186,3 +188,46 @@ def test_the_figures_show_every_row_of_the_table() -> None:
             arrow = f"{move.stage.value} -> {move.then.value}"
             line = [row for row in drawing.replace("-->", "->").splitlines() if arrow in row]
             assert any(move.word in row for row in line)
+
+
+class Table(Conversation):
+    """The slow twin: every move is looked up in the table."""
+
+    __slots__ = ()
+
+    def _is_plain(self, speaker: Speaker, message: m.Message) -> bool:
+        return False
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_the_quick_way_of_common_moves_is_that_of_the_table(seed: int) -> None:
+    chance = random.Random(seed)
+    we, they = chance.choice([(SIMULATOR, SCHEDULER), (BROKER, SCHEDULER), (SCHEDULER, BROKER)])
+    quick, table = Conversation(we, they), Table(we, they)
+    now = 0
+    for turn in range(12):
+        now += chance.choice([0, 0, 3, -1])
+        asks = turn % 2 == 0
+        usual = (
+            [begins(offer=True)] if turn == 0 else [events(now)] if asks else [decisions(now), nothing(now)]
+        )
+        odd = [
+            decisions(now, now + 1),
+            nothing(now),
+            ends(now),
+            events(now),
+            m.Message(now, [m.Hello(now, "a", "1")]),
+        ]
+        message = chance.choice(usual if chance.random() < 0.9 else odd)
+        speaks = (we is not SCHEDULER) == asks
+        outcomes = []
+        for talk in (quick, table):
+            try:
+                (talk.say if speaks else talk.hear)(message)
+                outcomes.append("")
+            except (LocalProtocolError, RemoteProtocolError) as why:
+                outcomes.append(f"{type(why).__name__}: {why}")
+        assert outcomes[0] == outcomes[1]
+        assert quick.stage is table.stage
+        if outcomes[0]:
+            return
