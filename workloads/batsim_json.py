@@ -16,7 +16,7 @@ from batpy.base.errors import InputError
 from batpy.workloads.files import read_bytes
 from batpy.workloads.job import Job
 from batpy.workloads.job_object import parse_job
-from batpy.workloads.profile import Composed, Parallel, Profile, parse_profile
+from batpy.workloads.profile import Composed, Parallel, Profile, Recv, UsageTrace, parse_profile
 from batpy.workloads.seconds import DEFAULT_TICKS_PER_SECOND
 from batpy.workloads.sequences import reachable
 
@@ -84,13 +84,28 @@ def read_batsim_json(
             4.2.1, with its path.
     """
     source = source if source is not None else str(path)
-    return parse_batsim_json(read_bytes(path, source), id, source=source, ticks_per_second=ticks_per_second)
+    return parse_batsim_json(
+        read_bytes(path, source),
+        id,
+        source=source,
+        ticks_per_second=ticks_per_second,
+        folder=Path(path).parent,
+    )
 
 
 def parse_batsim_json(
-    content: bytes, id: str, *, source: str, ticks_per_second: int = DEFAULT_TICKS_PER_SECOND
+    content: bytes,
+    id: str,
+    *,
+    source: str,
+    ticks_per_second: int = DEFAULT_TICKS_PER_SECOND,
+    folder: Path | None = None,
 ) -> BatsimWorkload:
-    """As :func:`read_batsim_json`, from the file's content."""
+    """As :func:`read_batsim_json`, from the file's content.
+
+    Args:
+        folder: where the trace files that profiles name are looked for; None leaves them unread.
+    """
     tree = _decode(content, dict[str, msgspec.Raw], content, source)
     jobs = _member(tree, "jobs", list, content, source)
     _refuse_relatives(tree, jobs, source)
@@ -105,6 +120,7 @@ def parse_batsim_json(
         reachable(profiles, profiles)  # a loop among unused profiles is a mistake as well
     except InputError as why:
         raise InputError(why.problem, source=source, path=why.path) from None
+    _check_parts(parsed, profiles, source)
     parsed.sort(key=lambda job: (job.submit, job.id))
     header = {
         key: _decode(bytes(value), Any, content, source)
@@ -112,6 +128,8 @@ def parse_batsim_json(
         if key not in ("jobs", "profiles", "nb_res")
     }
     kept = {name: profile for name, profile in profiles.items() if name in used}
+    if folder is not None:
+        _read_traces(kept, folder, source)
     return BatsimWorkload(id, source, nb_res, parsed, kept, frozenset(profiles), header, ticks_per_second)
 
 
@@ -215,14 +233,26 @@ def _refuse_duplicate_names(content: bytes, raws: Mapping[str, Any], source: str
 
 def _refuse_unknown_parts(profiles: Mapping[str, Profile], source: str) -> None:
     for name, profile in profiles.items():
+        fields: list[tuple[str, str]] = []
         if isinstance(profile, Composed):
-            for index, part in enumerate(profile.seq):
-                if part not in profiles:
-                    raise InputError(
-                        f"{part!r} is not among the profiles",
-                        source=source,
-                        path=f"profiles.{name}.seq[{index}]",
-                    )
+            fields = [(f"seq[{index}]", part) for index, part in enumerate(profile.seq)]
+        elif isinstance(profile, Recv):
+            answers = ("success", "failure", "timeout")
+            fields = [(field, getattr(profile, field)) for field in answers if getattr(profile, field)]
+        for field, part in fields:
+            if part not in profiles:
+                raise InputError(
+                    f"{part!r} is not among the profiles", source=source, path=f"profiles.{name}.{field}"
+                )
+
+
+def _read_traces(profiles: dict[str, Profile], folder: Path, source: str) -> None:
+    traced = [profile for profile in profiles.values() if isinstance(profile, UsageTrace)]
+    if traced:
+        from batpy.workloads.usage_trace import read_usage_trace
+
+        for profile in traced:
+            profiles[profile.name] = read_usage_trace(profile, folder, source)
 
 
 def _jobs(
@@ -298,6 +328,23 @@ def _check_size(job: Job, profile: Profile, path: str, source: str) -> None:
             source=source,
             path=f"{path}.res",
         )
+
+
+def _check_parts(jobs: list[Job], profiles: Mapping[str, Profile], source: str) -> None:
+    """Parallel profiles inside others are for as many executors as the job asks for."""
+    if not any(isinstance(profile, Parallel) for profile in profiles.values()):
+        return
+    inside: dict[str, list[Profile]] = {}
+    for index, job in enumerate(jobs):
+        if not isinstance(profiles[job.profile], (Composed, Recv)):
+            continue
+        parts = inside.get(job.profile)
+        if parts is None:
+            names = reachable(profiles, [job.profile])
+            parts = [profiles[name] for name in names if isinstance(profiles[name], Parallel)]
+            inside[job.profile] = parts
+        for part in parts:
+            _check_size(job, part, f"jobs[{index}]", source)
 
 
 def _check_ranks(job: Job, path: str, source: str) -> None:

@@ -43,21 +43,36 @@ class Composed(Profile, frozen=True):
     repeat: int
 
 
-class Parallel(Profile, frozen=True):
+class Computing(Profile, frozen=True, kw_only=True):
+    """Common part of parallel tasks whose executors compute.
+
+    Batsim 4.2.1 knows neither field: there an executor keeps one core busy.
+
+    Attributes:
+        cores_per_executor: cores that share the flops of one executor.
+        utilization: share of its host's cores that an executor keeps busy, each of them computing the flops
+            of the executor, as in usage traces (oar-team/batsim#72 and #73); None for one core.
+    """
+
+    cores_per_executor: float = 1.0
+    utilization: float | None = None
+
+
+class Parallel(Computing, frozen=True):
     """One parallel task: flops per executor, and bytes from executor i to j at ``com[i * n + j]``."""
 
     cpu: tuple[float, ...]
     com: tuple[float, ...]
 
 
-class ParallelHomogeneous(Profile, frozen=True):
+class ParallelHomogeneous(Computing, frozen=True):
     """Each executor computes ``cpu`` flops, each ordered pair of executors exchanges ``com`` bytes."""
 
     cpu: float
     com: float
 
 
-class ParallelHomogeneousTotal(Profile, frozen=True):
+class ParallelHomogeneousTotal(Computing, frozen=True):
     """As above with ``cpu / n`` flops and ``com / n`` bytes for n executors; any allocation size is legal."""
 
     cpu: float
@@ -94,10 +109,19 @@ class Smpi(Profile, frozen=True):
     trace: str
 
 
+UsagePhase = tuple[float, float]
+"""Share of a host's cores that are busy, and the flops that each of them computes."""
+
+
 class UsageTrace(Profile, frozen=True):
-    """Replay of CPU usage traces, one file a rank."""
+    """Replay of CPU usage traces, one file a rank.
+
+    Attributes:
+        ranks: phases of each rank; empty until the traces are read (``batpy.workloads.usage_trace``).
+    """
 
     trace: str
+    ranks: tuple[tuple[UsagePhase, ...], ...] = ()
 
 
 class Send(Profile, frozen=True):
@@ -242,15 +266,32 @@ def _parallel(name: str, ret: int, fields: _Fields) -> Profile:
         raise fields.fail(
             "com", f"must have {len(cpu)}*{len(cpu)} numbers, one for each pair of cpu, got {len(com)}"
         )
-    return Parallel(name, ret, fields.raw, cpu, com)
+    return Parallel(name, ret, fields.raw, cpu, com, **_cores(fields))
+
+
+def _cores(fields: _Fields) -> dict[str, float]:
+    """How many cores an executor uses, where the user says it."""
+    raw = fields.raw
+    if "utilization" not in raw and "cores_per_executor" not in raw:
+        return {}
+    if "utilization" not in raw:
+        return {"cores_per_executor": fields.number("cores_per_executor", above=0)}
+    if "cores_per_executor" in raw:
+        raise fields.fail("utilization", "cannot be given together with cores_per_executor")
+    utilization = fields.number("utilization")
+    if utilization > 1:
+        raise fields.fail("utilization", f"must be at most 1, got {utilization!r}")
+    return {"utilization": utilization}
 
 
 def _homogeneous(name: str, ret: int, fields: _Fields) -> Profile:
-    return ParallelHomogeneous(name, ret, fields.raw, fields.number("cpu"), fields.number("com"))
+    cpu, com = fields.number("cpu"), fields.number("com")
+    return ParallelHomogeneous(name, ret, fields.raw, cpu, com, **_cores(fields))
 
 
 def _total(name: str, ret: int, fields: _Fields) -> Profile:
-    return ParallelHomogeneousTotal(name, ret, fields.raw, fields.number("cpu"), fields.number("com"))
+    cpu, com = fields.number("cpu"), fields.number("com")
+    return ParallelHomogeneousTotal(name, ret, fields.raw, cpu, com, **_cores(fields))
 
 
 def _pfs(name: str, ret: int, fields: _Fields) -> Profile:

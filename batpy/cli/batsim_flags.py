@@ -18,7 +18,6 @@ VERBOSITIES = ("quiet", "network-only", "information", "debug")
 
 _LATER = "is not in this version"
 _REFUSED: dict[tuple[str, ...], str] = {
-    ("-E", "--energy"): f"{_LATER}; it comes in a later one",
     ("--no-sched", "--batexec"): f"{_LATER}; have a scheduler started: batpy scheduler filler",
     ("-W", "--workflow"): f"workflows are unsupported: this {_LATER}",
     ("--WS", "--workflow-start"): f"workflows are unsupported: this {_LATER}",

@@ -20,6 +20,7 @@ from batpy.cli.output import EXPERIMENT, claim
 from batpy.protocol.messages import Message
 from batpy.results.recorder import RunRecorder
 from batpy.results.timing import Timing
+from batpy.simulator.admission import check_workload
 from batpy.simulator.config import SimulatorConfig
 from batpy.simulator.core import Simulator
 from batpy.transport.link import InProcessLink, Link
@@ -51,6 +52,12 @@ class Loaded:
         self.notices: list[str] = []
         self.workloads = [self._workload(w) for w in config.workloads]
         self.platform = self._platform()
+        if config.simulation.energy:
+            from batpy.simulator.power import power_profiles
+
+            power_profiles(self.platform)
+        for workload in self.workloads:
+            check_workload(workload, self.platform)
         self.events = [self._events(i) for i in range(len(config.simulation.events))]
 
     def _ticks(self, seconds: float) -> int:
@@ -137,6 +144,7 @@ class Loaded:
             sched_config=simulation.sched_config,
             wants=scheduler.wants,
             seed=self.config.seed,
+            energy=bool(simulation.energy),
         )
         return Simulator(self.platform, self.workloads, recorder, options, self.events)
 

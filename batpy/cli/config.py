@@ -81,6 +81,7 @@ class SimulationConfig(msgspec.Struct, frozen=True):
         sched_config: text handed to the scheduler at the beginning.
         float6: JSON numbers with six decimals, as Batsim writes them.
         split_kill_ack: JOB_KILLED names only jobs that were still running.
+        energy: hosts consume energy and have pstates; None for no, since experiments from before say nothing.
     """
 
     time_step: float = 0.0
@@ -102,6 +103,7 @@ class SimulationConfig(msgspec.Struct, frozen=True):
     forward_unknown_events: bool = False
     float6: bool = False
     split_kill_ack: bool = False
+    energy: bool | None = None
 
 
 class WorkloadConfig(msgspec.Struct, frozen=True):

@@ -187,8 +187,6 @@ class _Loader:
         return {name: table.text(name) or "" for name in table.tree}
 
     def _simulation(self, table: Table) -> SimulationConfig:
-        if "energy" in table:
-            raise table.fail("energy", "is not in this version; it comes in a later one")
         config_text = table.value("sched_config")
         if config_text is not None and not isinstance(config_text, str):
             raise table.fail("sched_config", f"must be a text, got {config_text!r}")
@@ -214,6 +212,7 @@ class _Loader:
             forward_unknown_events=table.switch("forward_unknown_events", False),
             float6=table.switch("float6", False),
             split_kill_ack=table.switch("split_kill_ack", False),
+            energy=table.switch("energy", False) or None,
         )
         table.finish()
         for key in ("time_step", "latency"):

@@ -45,6 +45,7 @@ def add_simulation_flags(parser: argparse.ArgumentParser) -> None:
     text = group.add_mutually_exclusive_group()
     text.add_argument("--sched-cfg", metavar="TEXT", help="text handed to the scheduler")
     text.add_argument("--sched-cfg-file", metavar="FILE", help="file whose text is handed to the scheduler")
+    add("-E", "--energy", action="store_true", default=None, help="hosts consume energy and have pstates")
     for key, flag, meaning in _SWITCHES:
         add(flag, dest=key, action="store_true", default=None, help=meaning)
     for key, flag, meaning in _NEGATIVE:
@@ -57,7 +58,7 @@ def simulation_tree(arguments: argparse.Namespace) -> dict[str, Any]:
     Raises:
         InputError: the file of ``--sched-cfg-file`` cannot be read.
     """
-    keys = ("codec", "time_step", "resolution", "latency", "deadline", "mmax", "events")
+    keys = ("codec", "time_step", "resolution", "latency", "deadline", "mmax", "events", "energy")
     switches = [key for key, _, _ in _SWITCHES + _NEGATIVE]
     tree = {key: getattr(arguments, key) for key in (*keys, *switches)}
     tree["sched_config"] = arguments.sched_cfg

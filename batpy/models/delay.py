@@ -26,8 +26,12 @@ class DelayModel:
         """Begin a delay; see ``LeafModel``."""
         profile = run.tree.profile
         assert type(profile) is Delay
+        self.sleep(run, profile.delay)
+
+    def sleep(self, run: Run, seconds: float) -> None:
+        """The running leaf ends after so many seconds, or at the walltime of its job."""
         now = self._agenda.now
-        ticks = profile.delay * self._scale
+        ticks = seconds * self._scale
         if run.carry:
             ticks += run.carry
         length = int(ticks)

@@ -13,7 +13,8 @@ from typing import Any, Protocol
 import msgspec
 
 from batpy.kernel.agenda import Agenda
-from batpy.workloads.profile import Composed, Delay, ParallelHomogeneousTotal, Profile
+from batpy.workloads.profile import Composed, Delay, ParallelHomogeneousTotal, Profile, Recv, Send
+from batpy.workloads.sequences import references
 
 WALLTIME_REACHED = -1
 """Outcome of a leaf that met the deadline of its job; any other outcome is the leaf's return code."""
@@ -29,12 +30,16 @@ class Tree(msgspec.Struct, eq=False):
         parts: resolved sub-profiles of a composed profile, in order, once (not unrolled).
         any_size: true if the job may run on any number of hosts.
         sleeps: it neither computes nor communicates, so it does not matter which hosts it has.
+        answers: resolved profiles that a ``recv`` may go on with, by name.
+        io: profile of the additional I/O job that is done together with this leaf, or None.
     """
 
     profile: Profile
     parts: tuple[Tree, ...]
     any_size: bool
     sleeps: bool = False
+    answers: Mapping[str, Tree] = {}
+    io: Profile | None = None
 
 
 class Run(msgspec.Struct, eq=False):
@@ -45,6 +50,10 @@ class Run(msgspec.Struct, eq=False):
         deadline: tick at which the walltime is over, or None.
         hosts: host id of each executor; empty for jobs that only sleep.
         storage: host id of each storage label that its profiles name.
+        io_hosts: host ids of the additional I/O job, ascending; empty without one.
+        ranks: executor of each rank of a trace that is replayed; empty for one after another, repeatedly.
+        inbox: texts that were sent to the job and are not yet read.
+        texts_read: how many of them it has read.
         carry: exact date minus the clock, in ticks, within (-1, 0]: parts of a composed profile pass on what
             rounding up took, so that errors do not add up.
         tree: the whole profile at first, then the leaf that is running.
@@ -59,6 +68,10 @@ class Run(msgspec.Struct, eq=False):
     deadline: int | None
     hosts: Sequence[int] = ()
     storage: Mapping[str, int] = {}
+    io_hosts: Sequence[int] = ()
+    ranks: Sequence[int] = ()
+    inbox: list[str] = []
+    texts_read: int = 0
     carry: float = 0.0
     frames: list[Frame] = []
     since: int = 0
@@ -66,22 +79,27 @@ class Run(msgspec.Struct, eq=False):
     state: Any = None
 
 
+Since = tuple[int, float, int]
+"""Tick, carry, and number of texts read."""
+
+
 class Frame:
     """A composed profile under way: ``index`` counts over the unrolled sequence, as Batsim reports it.
 
+    A ``recv`` that goes on with another profile is a sequence of that one.
+
     Attributes:
-        since: when its present repetition began: tick and carry.
+        since: when its present repetition began: tick, carry, and texts read before.
     """
 
     __slots__ = ("index", "since", "total", "tree")
 
-    def __init__(self, tree: Tree, since: tuple[int, float]) -> None:
+    def __init__(self, tree: Tree, since: Since) -> None:
         profile = tree.profile
-        assert isinstance(profile, Composed)
         self.tree = tree
         self.index = 0
         self.since = since
-        self.total = len(tree.parts) * profile.repeat
+        self.total = len(tree.parts) * profile.repeat if isinstance(profile, Composed) else 1
 
 
 class LeafModel(Protocol):
@@ -107,12 +125,16 @@ class Execution:
         agenda: the event queue.
         on_end: called with (run, return code) when a run ends by itself; a return code of
             ``WALLTIME_REACHED`` means just that.
+
+    Attributes:
+        on_text: to be called when a text was added to the inbox of a run, if a model wants to know.
     """
 
     def __init__(self, agenda: Agenda, on_end: Callable[[Run, int], None]) -> None:
         self.agenda = agenda
         self._on_end = on_end
         self._models: dict[type[Profile], LeafModel] = {}
+        self.on_text: Callable[[Run], None] | None = None
         self._makers: dict[type[Profile], Callable[[], Mapping[type[Profile], LeafModel]]] = {}
 
     def add_model(self, kind: type[Profile], model: LeafModel) -> None:
@@ -175,7 +197,7 @@ class Execution:
             frame.index += 1
             position = frame.index % len(frame.tree.parts)
             if not position:
-                date = (self.agenda.now, run.carry)
+                date = (self.agenda.now, run.carry, run.texts_read)
                 if date == frame.since:
                     # A repetition that takes no time leaves everything as it was, and so do all the others.
                     frame.index = frame.total
@@ -188,9 +210,17 @@ class Execution:
         run.over = True
         self._on_end(run, code)
 
+    def go_on(self, run: Run, tree: Tree) -> None:
+        """Called by a leaf model, from an action of the agenda: the leaf goes on with another profile.
+
+        The leaf is over when that profile is.
+        """
+        leaf = run.tree
+        self._descend(run, Tree(leaf.profile, (tree,), leaf.any_size))
+
     def _descend(self, run: Run, tree: Tree) -> None:
         while tree.parts:
-            run.frames.append(Frame(tree, (self.agenda.now, run.carry)))
+            run.frames.append(Frame(tree, (self.agenda.now, run.carry, run.texts_read)))
             tree = tree.parts[0]
         run.tree = tree
         run.since = self.agenda.now
@@ -220,37 +250,37 @@ def _resolve(
     known = cache.get(profile.name)
     if known is not None:
         return known
-    if not isinstance(profile, Composed):
-        sleeps = isinstance(profile, Delay)
+    if not isinstance(profile, (Composed, Recv)):
+        sleeps = isinstance(profile, (Delay, Send))
         tree = Tree(profile, (), isinstance(profile, ParallelHomogeneousTotal), sleeps)
         cache[profile.name] = tree
         return tree
+    kind = "composed" if isinstance(profile, Composed) else "recv"
     if profile.name in above:
-        return f"composed profile {profile.name!r} contains itself ({' > '.join((*above, profile.name))})"
+        return f"{kind} profile {profile.name!r} contains itself ({' > '.join((*above, profile.name))})"
     if len(above) >= MAX_NESTING:
-        return f"composed profiles are nested deeper than {MAX_NESTING} levels"
+        return f"{kind} profiles are nested deeper than {MAX_NESTING} levels"
     parts: list[Tree] = []
-    for name in profile.seq:
+    for name in references(profile):
         part = lookup(name)
         if part is None:
-            return f"composed profile {profile.name!r} names the profile {name!r}, which is not known"
+            return f"{kind} profile {profile.name!r} names the profile {name!r}, which is not known"
         tree_or_reason = _resolve(part, lookup, cache, (*above, profile.name))
         if isinstance(tree_or_reason, str):
             return tree_or_reason
         parts.append(tree_or_reason)
-    tree = Tree(
-        profile,
-        tuple(parts),
-        any_size=all(part.any_size for part in parts),
-        sleeps=all(part.sleeps for part in parts),
-    )
+    sleeps = all(part.sleeps for part in parts)
+    if isinstance(profile, Recv):
+        tree = Tree(profile, (), False, sleeps, {part.profile.name: part for part in parts})
+    else:
+        tree = Tree(profile, tuple(parts), all(part.any_size for part in parts), sleeps)
     cache[profile.name] = tree
     return tree
 
 
 def leaves(tree: Tree) -> list[Profile]:
-    """Every leaf profile of a tree, each name once."""
-    if not tree.parts:
+    """Every leaf profile of a tree, each name once; a ``recv`` and what it may go on with."""
+    if not tree.parts and not tree.answers:
         return [tree.profile]
     found: dict[str, Profile] = {}
     seen: set[int] = set()
@@ -260,8 +290,7 @@ def leaves(tree: Tree) -> list[Profile]:
         if id(node) in seen:
             continue
         seen.add(id(node))
-        if node.parts:
-            stack.extend(node.parts)
-        else:
+        stack.extend(node.parts or node.answers.values())
+        if not node.parts:
             found[node.profile.name] = node.profile
     return list(found.values())

@@ -16,7 +16,10 @@ from batpy.protocol.records import (
     Annotated,
     AnyRecord,
     Ended,
+    EnergyBegins,
+    EnergyMeasured,
     HostsChanged,
+    HostsSwitched,
     KillAsked,
     PstateAsked,
     Record,
@@ -28,8 +31,9 @@ from batpy.protocol.records import (
     Started,
     Submitted,
 )
+from batpy.results.energy import EnergyFold
 from batpy.results.journal import BUNCH, JournalReader
-from batpy.results.states import HostStates
+from batpy.results.states import DARK, SLEEPING, SWITCHING_OFF, SWITCHING_ON, HostStates
 
 # Submission, start tick, allocation, how many of its hosts are compute hosts.
 Life = tuple[Submitted, int, HostSet, int]
@@ -41,14 +45,18 @@ Occupation = tuple[int, int, int]
 WhenBegun = Callable[[RunBegins], None]
 WhenOver = Callable[[list[Over]], None]
 WhenOccupied = Callable[[list[Occupation]], None]
+WhenMeasured = Callable[[EnergyFold], None]
+# Place among the occupations of a bunch from which on so many hosts sleep, are switched on, are switched off.
+DarkStep = tuple[int, tuple[int, ...]]
 Handler = Callable[[Any], None]
 
 
 class JobFold:
     """A sink that keeps the jobs that wait or run, and tells watchers about those that are over.
 
-    Watchers add themselves to ``on_begun`` (the first record), ``on_over`` and ``on_occupied``. The last two
-    are told once a bunch of records, in order: telling one job at a time costs more than the work itself.
+    Watchers add themselves to ``on_begun`` (the first record), ``on_over``, ``on_occupied`` and ``on_energy``
+    (runs with energy). All but the first are told once a bunch of records, in order: telling one job
+    at a time costs more than the work itself.
 
     A record that cannot follow the earlier ones raises InputError: it can only come from a damaged journal.
 
@@ -63,6 +71,8 @@ class JobFold:
         first_submission: submission date of the first job, in ticks.
         last_end: latest end of a job, in ticks.
         refused: number of decisions that broke a rule and changed nothing.
+        energy: what is known of energy, None in a run without.
+        dark_steps: changes in the number of hosts that sleep or are being switched, of the present bunch.
         pstate_requests, pstate_changes: number of SET_RESOURCE_STATE, and of hosts they named.
     """
 
@@ -83,6 +93,9 @@ class JobFold:
         self.on_begun: list[WhenBegun] = []
         self.on_over: list[WhenOver] = []
         self.on_occupied: list[WhenOccupied] = []
+        self.on_energy: list[WhenMeasured] = []
+        self.energy: EnergyFold | None = None
+        self.dark_steps: list[DarkStep] = []
         self._keep_busy_steps = keep_busy_steps
         self._over: list[Over] = []
         self._occupied: list[Occupation] = []
@@ -95,6 +108,9 @@ class JobFold:
             Annotated: self._annotated,
             HostsChanged: self._hosts_changed,
             PstateAsked: self._pstate_asked,
+            HostsSwitched: self._hosts_switched,
+            EnergyBegins: self._energy_begun,
+            EnergyMeasured: self._measured,
             KillAsked: _nothing,
             Refused: self._refused,
             RunEnds: self._ended_run,
@@ -172,6 +188,12 @@ class JobFold:
             for occupied in self.on_occupied:
                 occupied(self._occupied)
             self._occupied.clear()
+            self.dark_steps.clear()
+        if self.energy is not None:
+            for energy in self.on_energy:
+                energy(self.energy)
+            self.energy.energy_rows.clear()
+            self.energy.pstate_rows.clear()
 
     def _begun(self, record: AnyRecord) -> None:
         if self.begins is not None:
@@ -226,11 +248,42 @@ class JobFold:
     def _hosts_changed(self, record: HostsChanged) -> None:
         lives = (*self.running.values(), *self._leaving.values())
         self.states.change(record.time, record.hosts, record.available, [life[2] for life in lives])
+        if self.energy is not None:
+            self._note_dark()
 
     def _pstate_asked(self, record: PstateAsked) -> None:
         if not record.done:
             self.pstate_requests += 1
             self.pstate_changes += sum(last - first + 1 for first, last in record.hosts)
+
+        if self.energy is None:
+            return
+        self.energy.asked(record)
+        if not record.done:
+            self.states.darken(record.time, record.off, SWITCHING_OFF)
+            self.states.darken(record.time, record.on, SWITCHING_ON)
+            self._note_dark()
+            self._occupied.append((record.time, self.states.idle, self.states.computing))
+
+    def _hosts_switched(self, record: HostsSwitched) -> None:
+        self.states.darken(record.time, record.hosts, SLEEPING if record.sleep else None)
+        self._note_dark()
+        self._occupied.append((record.time, self.states.idle, self.states.computing))
+
+    def _energy_begun(self, record: EnergyBegins) -> None:
+        if self.begins is None or self.energy is not None:
+            raise _misplaced(record, "energy begins once, after the run")
+        self.energy = EnergyFold(record, self.begins.ticks_per_second)
+        self.states.darken(record.time, record.sleeping, SLEEPING)
+        self._note_dark()
+
+    def _note_dark(self) -> None:
+        self.dark_steps.append((len(self._occupied), tuple(self.states.dim[kind] for kind in DARK)))
+
+    def _measured(self, record: EnergyMeasured) -> None:
+        if self.energy is None:
+            raise _misplaced(record, "the run has no energy")
+        self.energy.measured(record)
 
     def _refused(self, _record: Refused) -> None:
         self.refused += 1

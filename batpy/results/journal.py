@@ -21,7 +21,9 @@ from batpy.protocol import hostset
 from batpy.protocol.hostset import HostSet
 from batpy.protocol.records import (
     AnyRecord,
+    EnergyBegins,
     HostsChanged,
+    HostsSwitched,
     KillAsked,
     PstateAsked,
     RunBegins,
@@ -277,8 +279,12 @@ def _implausible(record: AnyRecord) -> str:
     hosts: HostSet = hostset.EMPTY
     if type(record) is Started:
         hosts = record.alloc
-    elif type(record) is HostsChanged or type(record) is PstateAsked:
+    elif isinstance(record, (HostsChanged, PstateAsked, HostsSwitched)):
         hosts = record.hosts
+        if type(record) is PstateAsked:
+            hosts = (*hosts, *record.off, *record.on)
+    elif type(record) is EnergyBegins:
+        hosts = record.sleeping
     elif type(record) is RunBegins:
         if record.ticks_per_second < 1:
             return f"{record.ticks_per_second} ticks a second, there must be one or more"

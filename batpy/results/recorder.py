@@ -9,6 +9,7 @@ import msgspec
 
 from batpy.base.errors import InputError
 from batpy.protocol.records import AnyRecord, KillAsked
+from batpy.results.energy import ENERGY_TABLES
 from batpy.results.fold import JobFold
 from batpy.results.journal import BUNCH, JOURNAL, JournalWriter
 from batpy.results.summary import SUMMARY, Summary, SummaryBuilder, Trim, summarise
@@ -45,7 +46,7 @@ class RunRecorder:
         self._folder = Path(folder)
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
-            for name in (*TABLES, SUMMARY, TIMING):
+            for name in (*TABLES, *ENERGY_TABLES, SUMMARY, TIMING):
                 # What an earlier run left here must not pass for a result of this one if it is interrupted.
                 (self._folder / name).unlink(missing_ok=True)
         except OSError as error:

@@ -62,10 +62,11 @@ def schedule_row(begins: RunBegins, fold: JobFold, totals: Totals, timing: Timin
     seconds = fixed_text(second)
     jobs = totals.finished + totals.rejected
     running = [(start, alloc) for _, start, alloc, _ in fold.running.values() if alloc]
-    idle, computing, unavailable = fold.states.areas_until_last_changes(running)
+    areas = fold.states.areas_until_last_changes(running)
+    idle, computing, unavailable, sleeping, switching_on, switching_off = areas
     cells = {
         "batsim_version": f"batpy {begins.version}",
-        "consumed_joules": NO_ENERGY,
+        "consumed_joules": NO_ENERGY if fold.energy is None else f"{fold.energy.consumed():.6f}",
         "makespan": seconds(fold.last_end or 0),
         "max_slowdown": f"{totals.worst_slowdown:.6f}",
         "max_turnaround_time": seconds(totals.worst_turnaround),
@@ -86,9 +87,9 @@ def schedule_row(begins: RunBegins, fold: JobFold, totals: Totals, timing: Timin
         "success_rate": ratio_text(totals.success, jobs),
         "time_computing": seconds(computing),
         "time_idle": seconds(idle),
-        "time_sleeping": seconds(0),
-        "time_switching_off": seconds(0),
-        "time_switching_on": seconds(0),
+        "time_sleeping": seconds(sleeping),
+        "time_switching_off": seconds(switching_off),
+        "time_switching_on": seconds(switching_on),
         "time_unavailable": seconds(unavailable),
     }
     return ",".join(cells[name] for name in SCHEDULE_COLUMNS) + "\n"

@@ -264,7 +264,7 @@ class SummaryBuilder:
                 None if last_end is None or first is None else (last_end - first) / second
             ),
             throughput=len(kept.kinds) * second / length if length > 0 else None,
-            host_seconds=HostSeconds(*(area / second for area in fold.states.areas())),
+            host_seconds=HostSeconds(*(area / second for area in fold.states.areas()[:3])),
             users=self._groups(0, kept, bounded, second),
             queues=self._groups(1, kept, bounded, second),
         )

@@ -15,7 +15,14 @@ from batpy.protocol.hostset import to_text
 from batpy.protocol.messages import COMPLETED_SUCCESSFULLY
 from batpy.protocol.records import AnyRecord, RunBegins, Submitted
 from batpy.results.decimals import ToText, fixed_text, shortened
-from batpy.results.fold import JobFold, Occupation, Over, fold_journal
+from batpy.results.energy import (
+    CONSUMED_ENERGY,
+    CONSUMED_ENERGY_HEADER,
+    PSTATE_CHANGES,
+    PSTATE_CHANGES_HEADER,
+    EnergyFold,
+)
+from batpy.results.fold import DarkStep, JobFold, Occupation, Over, fold_journal
 from batpy.results.journal import JOURNAL, JournalReader
 from batpy.results.schedule import SCHEDULE_HEADER, Totals, schedule_row
 from batpy.results.timing import Timing, read_timing
@@ -38,6 +45,9 @@ SHORTEST_RUN_SECONDS = 1e-5
 NO_WALLTIME = "-1.000000"
 # What Batsim prints without an energy model.
 NO_ENERGY = "-1.000000"
+
+# Hosts that sleep, are switched on and are switched off where nothing of the kind happens.
+_AWAKE = "0,0,0"
 
 # Marks that break a cell unless it is quoted (RFC 4180).
 SPECIAL = ',"\n\r'
@@ -76,6 +86,10 @@ class TableWriter:
         fold.on_begun.append(self._begun)
         fold.on_over.append(self._over)
         fold.on_occupied.append(self._occupied)
+        fold.on_energy.append(self._measured)
+        # The tables of energy, made with its first record; cells of hosts that sleep or are being switched.
+        self._energy: tuple[_RowFile, _RowFile] | None = None
+        self._dark = _AWAKE
 
     def write(self, record: AnyRecord) -> None:
         """Take the next record."""
@@ -85,6 +99,8 @@ class TableWriter:
         """Hand all rows so far to the system."""
         self._jobs.flush()
         self._machines.flush()
+        for file in self._energy or ():
+            file.flush()
 
     def close(self, timing: Timing | None = None) -> None:
         """Finish the tables; harmless when called again.
@@ -97,6 +113,8 @@ class TableWriter:
         self._closed = True
         self._jobs.close()
         self._machines.close()
+        for file in self._energy or ():
+            file.close()
         if self._fold.begins is not None:
             timing = timing or read_timing(self._folder)
             schedule = _RowFile(self._folder / SCHEDULE, SCHEDULE_HEADER)
@@ -115,12 +133,36 @@ class TableWriter:
     def _occupied(self, occupations: list[Occupation]) -> None:
         second, instant, text = self._second, -1, ""
         rows = []
+        steps = self._fold.dark_steps
+        if steps or self._dark != _AWAKE:
+            self._occupied_in_the_dark(occupations, steps)
+            return
         for time, idle, computing in occupations:
             if time != instant:
                 instant = time
                 text = shortened(self._fixed(time)) if time % second else str(time // second)
             rows.append(f"{text},0,0,0,{idle},{computing}\n")
         self._machines.write(rows)
+
+    def _occupied_in_the_dark(self, occupations: list[Occupation], steps: list[DarkStep]) -> None:
+        rows, left = [], list(reversed(steps))
+        for place, (time, idle, computing) in enumerate(occupations):
+            while left and left[-1][0] <= place:
+                self._dark = ",".join(map(str, left.pop()[1]))
+            rows.append(f"{shortened(self._fixed(time))},{self._dark},{idle},{computing}\n")
+        for _, dark in reversed(left):
+            self._dark = ",".join(map(str, dark))
+        self._machines.write(rows)
+
+    def _measured(self, energy: EnergyFold) -> None:
+        if self._energy is None:
+            self._energy = (
+                _RowFile(self._folder / CONSUMED_ENERGY, CONSUMED_ENERGY_HEADER),
+                _RowFile(self._folder / PSTATE_CHANGES, PSTATE_CHANGES_HEADER),
+            )
+        consumed, changes = self._energy
+        consumed.write(energy.energy_rows)
+        changes.write(energy.pstate_rows)
 
     def _over(self, jobs: list[Over]) -> None:
         """One row a job; a single loop on purpose, since this is where the tables' time goes."""
@@ -134,6 +176,7 @@ class TableWriter:
         turnarounds: list[int] = []
         slowdowns: list[float] = []
         successes = rejections = 0
+        joules, spent = None if self._fold.energy is None else self._fold.energy.of_job, NO_ENERGY
         for job, start, end, alloc, _, state, note in jobs:
             submission, limit = job.subtime, durations[job.walltime]
             if submission % second or end % second:
@@ -168,10 +211,12 @@ class TableWriter:
             if state == COMPLETED_SUCCESSFULLY:
                 successes += 1
                 success = "1"
+            if joules is not None:
+                spent = f"{joules.pop(job.job, 0.0):.6f}"
             hosts = interval(alloc[0]) if len(alloc) == 1 else " ".join(map(interval, alloc))
             rows.append(
                 f"{names},{sent},{job.res},{limit},{success},{state},{began},{ran},{ended},"
-                f'{waited},{turned},{slowed},{hosts},{NO_ENERGY},"{note}"\n'
+                f'{waited},{turned},{slowed},{hosts},{spent},"{note}"\n'
             )
         self._jobs.write(rows)
         self._totals.add(waits, turnarounds, slowdowns, successes, rejections)

@@ -24,6 +24,7 @@ class SimulatorConfig(msgspec.Struct, frozen=True):
         sched_config: text passed to the scheduler in SIMULATION_BEGINS.
         wants: extensions asked for on behalf of a peer that cannot say HELLO.
         seed: recorded in the journal.
+        energy: hosts consume energy and have pstates that the scheduler may change.
     """
 
     ticks_per_second: int = DEFAULT_TICKS_PER_SECOND
@@ -41,3 +42,4 @@ class SimulatorConfig(msgspec.Struct, frozen=True):
     sched_config: str = ""
     wants: tuple[str, ...] = ()
     seed: int = 0
+    energy: bool = False

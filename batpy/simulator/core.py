@@ -8,8 +8,9 @@ own date; the scheduler is asked again no earlier than its reply's ``now``. Know
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from batpy._version import __version__
 from batpy.base.errors import BatpyError, InputError, RemoteProtocolError
@@ -29,7 +30,10 @@ from batpy.simulator.jobs import Entry, Home, JobTable
 from batpy.simulator.park import Park
 from batpy.workloads.external_events import UNAVAILABLE, ExternalEvent
 from batpy.workloads.job import Job, Workload
-from batpy.workloads.profile import PARALLEL_TASKS, Delay, Profile
+from batpy.workloads.profile import PARALLEL_TASKS, Delay, Profile, Recv, Send, UsageTrace
+
+if TYPE_CHECKING:
+    from batpy.simulator.power import Power
 
 _STATE_OF_CODE: dict[int, m.JobState] = {
     0: m.COMPLETED_SUCCESSFULLY,
@@ -51,6 +55,7 @@ class Simulator:
         now: the clock, in ticks.
         jobs_total: jobs of the workloads, plus those registered so far.
         replies: replies handled so far.
+        power: energy and pstates, or None in a run without energy.
         outbox: events of the next request.
     """
 
@@ -73,9 +78,16 @@ class Simulator:
         )
         self.execution = Execution(self.agenda, self._run_over)
         self.execution.add_model(Delay, DelayModel(self.execution, config.ticks_per_second))
-        self.execution.add_maker(PARALLEL_TASKS, self._parallel_models)
+        self.execution.add_maker((*PARALLEL_TASKS, UsageTrace), self._parallel_models)
+        self.execution.add_maker((Send, Recv), self._talking_models)
         self.gate = Gate(self.jobs, self.park, self.execution)
         self.homes = {w.id: Home(w.id, w) for w in workloads}
+        self.power: Power | None = None
+        if config.energy:
+            # Runs without energy do without it.
+            from batpy.simulator.power import Power
+
+            sink = self.power = Power(self, sink)
         self.write = sink.write
         self.outbox: list[m.Event] = []
         self.pending_calls = 0
@@ -103,9 +115,28 @@ class Simulator:
     def _parallel_models(self) -> dict[type[Profile], LeafModel]:
         # Runs of jobs that only sleep do without it.
         from batpy.models.parallel import ParallelModel
+        from batpy.models.usage import UsageModel
 
-        model = ParallelModel(self.execution, self.platform, self.config.ticks_per_second)
-        return dict.fromkeys(PARALLEL_TASKS, model)
+        power = self.power
+        told = () if power is None else (power.model.set_load, power.model.visit)
+        model = ParallelModel(self.execution, self.platform, self.config.ticks_per_second, *told)
+        if power is not None:
+            power.watch(model)
+        usage = UsageModel(self.execution, model, self.platform)
+        return {**dict.fromkeys(PARALLEL_TASKS, model), UsageTrace: usage}
+
+    def _talking_models(self) -> dict[type[Profile], LeafModel]:
+        # Few workloads hold jobs that talk.
+        from batpy.models.messaging import RecvModel, SendModel
+
+        scale = self.config.ticks_per_second
+        return {
+            Send: SendModel(self.execution, scale, self._job_says),
+            Recv: RecvModel(self.execution, scale),
+        }
+
+    def _job_says(self, run: Run, message: Mapping[str, Any]) -> None:
+        self.outbox.append(m.FromJobMsg(self.agenda.now, run.owner.id, dict(message)))
 
     def _source(self, workload: Workload) -> JobSource:
         home = self.homes[workload.id]
@@ -256,6 +287,7 @@ class Simulator:
             or self._open_event_sources
             or self.pending_calls
             or self.registering
+            or (self.power is not None and self.power.switching)
         )
 
     def _deadlock(self) -> str:
@@ -265,6 +297,8 @@ class Simulator:
             what = (
                 f"{len(waiting)} jobs are not over ({some}) and the scheduler neither starts nor rejects them"
             )
+            if any(entry.run is not None for entry in self.jobs.alive.values()):
+                what += ", or does not send the text that they wait for"
         elif self.registering:
             what = "the scheduler never said registration_finished"
         else:
@@ -352,6 +386,8 @@ class Simulator:
     def check(self) -> None:
         """Recompute what is redundant and compare; for tests."""
         self.park.check()
+        if self.power is not None:
+            self.power.model.check()
         busy = [entry.alloc for entry in self.jobs.alive.values() if entry.run is not None]
         if not self.config.compute_sharing:
             hosts = [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from batpy.base.errors import InputError, RemoteProtocolError
@@ -10,7 +10,8 @@ from batpy.models.execution import Run
 from batpy.protocol import messages as m
 from batpy.protocol import records as r
 from batpy.protocol.vocabulary import NAME_OF
-from batpy.simulator.gate import NOWHERE, Reason, energy_is_off
+from batpy.simulator.gate import NOWHERE, RANKS, Ignored, Reason, energy_is_off
+from batpy.simulator.io_jobs import join_io_job
 from batpy.simulator.jobs import RUNNING, Home
 from batpy.workloads.job_object import parse_job
 from batpy.workloads.profile import Parallel, Smpi, UsageTrace, parse_profile
@@ -61,7 +62,7 @@ class Decisions:
         sim = self._sim
         name, job = NAME_OF[type(decision)], getattr(decision, "job_id", "")
         sim.write(r.Refused(sim.now, index, name, job, reason))
-        if sim.config.strict:
+        if sim.config.strict and not isinstance(reason, Ignored):
             about = f"{name} {job}" if job else name
             raise RemoteProtocolError(f"events[{index}] {about} at {sim.date(sim.now)}: {reason}")
         if "refusals" in sim.wants:
@@ -82,15 +83,26 @@ class Decisions:
         if reason is not None:
             return reason
         hosts, storage = NOWHERE
+        ranks: Sequence[int] = ()
         if not tree.sleeps:
             placement = gate.placement(decision, entry, tree)
             if isinstance(placement, str):
                 return placement
             hosts, storage = placement
+            ranks = entry.job.raw.get(RANKS, ())
+        io_hosts: tuple[int, ...] = ()
+        if decision.additional_io_job is not None:
+            joint = join_io_job(gate, decision, entry, tree, storage)
+            if isinstance(joint, str):
+                return joint
+            tree, io_hosts, storage = joint.tree, joint.hosts, joint.storage
+            if joint.registered is not None:
+                entry.home.add_profile(joint.registered)
         now, alloc, walltime = sim.agenda.now, decision.alloc, entry.job.walltime
         entry.phase = RUNNING
         entry.alloc = alloc
-        entry.run = run = Run(entry, tree, None if walltime is None else now + walltime, hosts, storage)
+        deadline = None if walltime is None else now + walltime
+        entry.run = run = Run(entry, tree, deadline, hosts, storage, io_hosts, ranks, entry.inbox)
         sim.park.occupy(alloc)
         sim.write(r.Started(now, entry.id, alloc))
         sim.execution.start(run)
@@ -159,6 +171,9 @@ class Decisions:
             over = decision.job_id in self._sim.jobs.ended
             return f"job {decision.job_id} {'is already over' if over else 'was not submitted'}"
         entry.inbox.append(decision.msg)
+        hear = self._sim.execution.on_text
+        if hear is not None and entry.run is not None:
+            hear(entry.run)
         return None
 
     # ------------------------------------------------------------------ dynamic registration
@@ -246,10 +261,15 @@ class Decisions:
         unknown = [name for name in decision.requests if name != "consumed_energy"]
         if unknown or not decision.requests:
             return f"requests must hold exactly consumed_energy, got {sorted(decision.requests)}"
-        return energy_is_off("QUERY consumed_energy")
+        power = self._sim.power
+        if power is None:
+            return energy_is_off("QUERY consumed_energy")
+        self._sim.outbox.append(m.Answer(self._sim.now, power.consumed()))
+        return None
 
-    def _pstate(self, _: m.SetResourceState) -> Reason:
-        return energy_is_off("SET_RESOURCE_STATE")
+    def _pstate(self, decision: m.SetResourceState) -> Reason:
+        power = self._sim.power
+        return energy_is_off("SET_RESOURCE_STATE") if power is None else power.request(decision)
 
     def _answer(self, decision: m.Answer) -> Reason:
         if decision.estimate_waiting_time is None:

@@ -14,12 +14,22 @@ from batpy.protocol import hostset
 from batpy.protocol import messages as m
 from batpy.simulator.jobs import RUNNING, SUBMITTED, Entry, Home, JobTable
 from batpy.simulator.park import Park
-from batpy.workloads.profile import DataStaging, Delay, Parallel, Profile, storage_labels
+from batpy.workloads.profile import DataStaging, Delay, Parallel, Profile, UsageTrace, storage_labels
 
 Reason = str | None
+
+
+class Ignored(str):
+    """The reason why a decision has no effect, where Batsim 4.2.1 says so in its log and goes on."""
+
+    __slots__ = ()
+
+
 Placement = tuple[Sequence[int], Mapping[str, int]]
 """Host id of each executor, and of each storage label."""
 NOWHERE: Placement = ((), {})
+RANKS = "smpi_ranks_to_hosts_mapping"
+"""Field of a job that names the executor of each rank of the traces it replays."""
 
 _RELABEL = {
     SUBMITTED: {"RUNNING", "REJECTED"},
@@ -59,8 +69,6 @@ class Gate:
         reason = self._park.why_not(alloc)
         if reason is not None:
             return reason
-        if decision.additional_io_job is not None:
-            return "additional_io_job is not in this version"
         hosts, mapping = hostset.size(alloc), decision.mapping
         executors = hosts
         if mapping is not None:
@@ -80,20 +88,38 @@ class Gate:
         hosts = places if mapping is None else [places[mapping[str(i)]] for i in range(len(mapping))]
         storage: dict[str, int] = {}
         for leaf in leaves(tree):
-            reason = self._computes(leaf, hosts) or self._stores(leaf, decision, storage)
+            reason = self.places(leaf, hosts, decision, storage) or _ranks(leaf, entry, len(hosts))
             if reason is not None:
                 return f"profile {leaf.name!r} of job {entry.id} {reason}"
         return hosts, storage
 
+    def places(
+        self, leaf: Profile, hosts: Sequence[int], decision: m.ExecuteJob, storage: dict[str, int]
+    ) -> Reason:
+        """May this leaf run on these hosts? Adds the host of each storage label that it names."""
+        return self._computes(leaf, hosts) or self._stores(leaf, decision, storage)
+
+    def exist(self, hosts: hostset.HostSet) -> Reason:
+        """Are there such hosts?"""
+        if not hosts:
+            return "alloc is empty; it needs at least one host"
+        size = self._park.size
+        if hosts[-1][1] >= size:
+            return f"host {hosts[-1][1]} does not exist; the platform has hosts 0-{size - 1}"
+        return None
+
     def _computes(self, leaf: Profile, hosts: Sequence[int]) -> Reason:
         """Does the profile fit the executors, and are those that compute on compute hosts?"""
         first_storage = self._park.nb_compute
+        if isinstance(leaf, UsageTrace) and not leaf.ranks:
+            return "replays traces that were not read; only those of a workload file are"
         if isinstance(leaf, Parallel):
             if len(leaf.cpu) != len(hosts):
                 return f"is for {len(leaf.cpu)} executors, {len(hosts)} are given"
             busy = [host for host, flops in zip(hosts, leaf.cpu, strict=True) if flops > 0]
         else:
-            busy = list(hosts) if getattr(leaf, "cpu", 0) > 0 else []
+            computes = getattr(leaf, "cpu", 0) > 0 or isinstance(leaf, UsageTrace)
+            busy = list(hosts) if computes else []
         wrong = [host for host in busy if host >= first_storage]
         return f"would compute on host {wrong[0]}, which has the role storage" if wrong else None
 
@@ -199,6 +225,17 @@ class Gate:
         return None
 
 
+def _ranks(leaf: Profile, entry: Entry, executors: int) -> Reason:
+    """Does the job's own mapping, if there is one, place every rank of a trace?"""
+    ranks = entry.job.raw.get(RANKS)
+    if not isinstance(leaf, UsageTrace) or ranks is None:
+        return None
+    if not isinstance(ranks, list) or len(ranks) < len(leaf.ranks):
+        return f"has {len(leaf.ranks)} ranks; {RANKS} of the job must be a list of as many executors"
+    wrong = [rank for rank in ranks if type(rank) is not int or not 0 <= rank < executors]
+    return f"is given {executors} executors; {RANKS} of the job names {wrong[0]!r}" if wrong else None
+
+
 def _mapping(mapping: dict[str, int], hosts: int) -> Reason:
     """Is every executor on a position inside the allocation?"""
     for number in range(len(mapping)):
@@ -213,4 +250,4 @@ def _mapping(mapping: dict[str, int], hosts: int) -> Reason:
 
 def energy_is_off(what: str) -> str:
     """The refusal of everything that needs an energy model."""
-    return f"{what} needs energy to be simulated, which this version does not do"
+    return f"{what} needs energy to be simulated (energy = true in [simulation], or --energy)"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from batpy.platforms.platform import Platform
 from batpy.protocol import hostset
 from batpy.protocol.hostset import HostSet
@@ -20,6 +22,8 @@ class Park:
         self.size = len(platform.hosts)
         self._occupied = bytearray(self.size)
         self._away = bytearray(self.size)
+        # Hosts that sleep or are being switched, and the number of these and of the unavailable ones.
+        self._asleep = bytearray(self.size)
         self._nb_away = 0
         self._ones = bytes([1]) * self.size
         self._zeros = bytes(self.size)
@@ -37,6 +41,9 @@ class Park:
             away = [h for a, b in hosts for h in range(a, b + 1) if self._away[h]]
             if away:
                 return f"hosts {hostset.to_text(hostset.from_ids(away))} are unavailable"
+            away = [h for a, b in hosts for h in range(a, b + 1) if self._asleep[h]]
+            if away:
+                return f"hosts {hostset.to_text(hostset.from_ids(away))} sleep or are being switched"
         find = self._occupied.find
         for first, last in hosts:
             if find(1, first, last + 1) >= 0:
@@ -90,8 +97,18 @@ class Park:
             self._away[host] = not available
         self._nb_away += -hostset.size(hosts) if available else hostset.size(hosts)
 
+    def sleep(self, hosts: Iterable[int], asleep: bool) -> None:
+        """Hosts stop computing, since they sleep or are being switched, or compute again."""
+        for host in hosts:
+            self._nb_away += asleep - self._asleep[host]
+            self._asleep[host] = asleep
+
+    def is_occupied(self, host: int) -> bool:
+        """True if a job holds the host."""
+        return bool(self._occupied[host])
+
     def check(self) -> None:
         """Recompute what is redundant and compare."""
-        assert self._nb_away == sum(self._away)
+        assert self._nb_away == sum(self._away) + sum(self._asleep)
         if self._may_share:
             assert all(bool(n) == bool(o) for n, o in zip(self._jobs_on, self._occupied, strict=True))

@@ -95,7 +95,10 @@ def test_every_command_has_help(capsys: Capture, name: str) -> None:
             "batpy: error: simulate: argument --codec: inv",
         ),
         (["simulate", "-p", "4"], "batpy: error: --workload: there must be at least one"),
-        (["simulate", "-p", "4", "-E", "-w", "x"], "batpy: error: -E: is not in this version"),
+        (
+            ["simulate", "-p", "4", "-E", "-w", "sample:composed.json"],
+            "batpy: error: hosts=4: host 'host0': energy needs the property wattage_per_state",
+        ),
         (
             ["simulate", "-p", "4", "-w", "x", "--mmax", "-1"],
             "batpy: error: --mmax: must be a whole number of at least 0, got -1",

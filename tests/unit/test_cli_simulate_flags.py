@@ -55,6 +55,11 @@ def test_batsims_own_command_line_is_understood(tmp_path: Path) -> None:
     }
 
 
+@pytest.mark.parametrize("flag", ["-E", "--energy"])
+def test_energy_has_two_names(flag: str) -> None:
+    assert tree("-p", "1", "-w", "a", flag)["simulation"] == {"energy": True}
+
+
 def test_flags_left_out_say_nothing() -> None:
     assert tree("-p", "16", "-w", "a.swf") == {
         "platform": {"hosts": 16},
@@ -125,7 +130,6 @@ BASE = ("simulate", "-p", "4", "-w", "x")
         (("--redis-hostname", "h"), "--redis-hostname: Redis is unsupported"),
         (("--config-file", "c.json"), "--config-file: unsupported; say what it says with --forward-profiles"),
         (("--pfs-host", "h"), "--pfs-host: unsupported; say --add-role-to-hosts HOST:storage"),
-        (("--energy",), "--energy: is not in this version"),
         (("--time-step", "-1"), "--time-step: must be a number of seconds of at least 0, got -1.0"),
         (("--time-step", "1e-9"), "--time-step: is shorter than a tick"),
         (("--cores", "0"), "--cores: must be a whole number of at least 1, got 0"),

@@ -177,7 +177,7 @@ def test_wrong_key_or_value_is_named_by_its_path(tmp_path: Path, change: tuple[s
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("energy = true", "energy: is not in this version"),
+        ("energy = 1", "energy: must be true or false"),
         ("time_step = -1", "time_step: must be a number of seconds of at least 0, got -1"),
         ("time_step = nan", "time_step: must be a number of seconds"),
         ("time_step = 1" + "0" * 400, "time_step: must be at most 1e+18 seconds, got 1000"),

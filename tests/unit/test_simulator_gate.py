@@ -152,7 +152,7 @@ def test_a_mapping_with_several_executors_on_one_host_is_a_job_of_that_many_exec
 
 
 def test_profiles_this_version_cannot_run_are_refused_by_name_each_time() -> None:
-    profiles: dict[str, Any] = {"p": {"type": "usage_trace", "trace": "x"}}
+    profiles: dict[str, Any] = {"p": {"type": "smpi", "trace": "x"}}
 
     def insist(request: m.Message) -> m.Message:
         decisions: list[m.Event] = []
@@ -164,4 +164,4 @@ def test_profiles_this_version_cannot_run_are_refused_by_name_each_time() -> Non
     _, journal = play([job("a", profile="p")], profiles, insist, strict=False)
     reasons = [record.reason for record in journal.of(r.Refused)]
     assert len(reasons) == 2
-    assert all("is of type 'usage_trace', which this version cannot run" in why for why in reasons)
+    assert all("is of type 'smpi', which this version cannot run" in why for why in reasons)

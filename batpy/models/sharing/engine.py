@@ -23,6 +23,9 @@ from batpy.models.sharing.work import Element, TaskWork
 OnLoad = Callable[[Date, int, float], None]
 """Called with (date, host, load) when the load of a host changes; a load is a share of all its cores."""
 
+OnLeave = Callable[[Date, Task], None]
+"""Called with (date, task) when a task that had begun to work leaves, before loads change."""
+
 # Rate of a task that was never given one.
 NO_RATE = -1.0
 
@@ -38,6 +41,7 @@ class SharingEngine:
         ticks_per_second: resolution of the dates.
         textbook: share as the plain algorithm does, not as SimGrid 3.32 (see ``filling``).
         on_load: told of each change of a host's load; costs time, leave it out where nobody looks.
+        on_leave: told of each task that leaves its hosts.
     """
 
     def __init__(
@@ -47,12 +51,14 @@ class SharingEngine:
         *,
         textbook: bool = False,
         on_load: OnLoad | None = None,
+        on_leave: OnLeave | None = None,
     ) -> None:
         self.now: Date = (0, 0.0)
         self.resources = resources
         self._scale = ticks_per_second
         self._textbook = textbook
         self._on_load = on_load
+        self._on_leave = on_leave
         self._users: list[dict[Task, Element]] = [{} for _ in range(len(resources))]
         # Number of tasks on a resource that are coupled by another one as well.
         self._tangled = [0] * len(resources)
@@ -304,6 +310,8 @@ class SharingEngine:
             self._detach(task)
         if self._on_load is not None:
             self._touched.update(element[0] for element in task.work.hosts)
+        if self._on_leave is not None:
+            self._on_leave(self.now, task)
         users, dirty = self._users, self._dirty
         dirty.pop(task, None)
         for elements in (task.work.hosts, task.work.links):

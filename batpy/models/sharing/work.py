@@ -274,6 +274,27 @@ def host_elements(hosts: Sequence[int], cpu: Sequence[float]) -> tuple[Element, 
     return tuple(found.values())
 
 
+def busy_cores(utilization: float, cores: int) -> int:
+    """Cores of a host that a utilization in [0, 1] keeps busy, as in Batsim's usage traces: at least one."""
+    return max(math.floor(utilization * cores + 0.5), 1)
+
+
+def repeated(work: TaskWork, utilization: float, cores: Sequence[int]) -> TaskWork:
+    """The task with each executor computing on as many cores of its host as it keeps busy.
+
+    Each of those cores computes the flops of the executor, only one of them communicates
+    (oar-team/batsim#73).
+
+    Args:
+        cores: number of cores of each host.
+    """
+    hosts = []
+    for host, largest, total, count in work.hosts:
+        k = busy_cores(utilization, cores[host])
+        hosts.append((host, largest, total * k, count * k))
+    return msgspec.structs.replace(work, hosts=tuple(hosts))
+
+
 def joined(
     flops: Sequence[float], flows: Iterable[Flow], place: Mapping[int, int]
 ) -> tuple[list[float], list[Flow]]:
