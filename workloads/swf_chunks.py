@@ -42,6 +42,8 @@ class _Block:
             isfinite(sum(n)) for n in (self.dates, self.waits, self.runs, *(t.values() for t in tables))
         ):
             raise ValueError
+        if any(max(times) > swf.LONGEST for times in (self.dates, self.runs, tables[2].values())):
+            raise ValueError
         self.allocated, self.requested, self.request, self.memory, self.status, self.preceding = tables[:6]
         self.procs: list[float] = []
 

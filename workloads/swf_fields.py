@@ -32,6 +32,8 @@ JOB, SUBMIT, WAIT, RUN, ALLOCATED = range(5)
 REQUESTED, REQUESTED_TIME, MEMORY, STATUS, USER, GROUP, APPLICATION, QUEUE, PARTITION, PRECEDING, THINK = (
     range(7, 18)
 )
+# Seconds; a date or duration beyond 30,000 years is none.
+LONGEST = 1e12
 WIDTH = len(FIELDS)
 # Identifiers may be words in the dialects of some tools; everything else is a number.
 NAMES = frozenset((USER, GROUP, APPLICATION, QUEUE, PARTITION))
@@ -51,6 +53,7 @@ SKIPPED = (
     NO_RUN := "no run time",
     NO_PROCS := "no processors",
     BROKEN_NUMBER := "job number or processors not an integer",
+    NO_TIME := "date or duration beyond 1e12 seconds",
     DUPLICATE := "job number used before",
     PARTIAL_EXECUTION := "partial execution of a job already listed",
     ZERO_RUN := "zero run time",

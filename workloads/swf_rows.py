@@ -201,7 +201,14 @@ class RowReader:
             procs = requested if requested > 0 else allocated
         else:
             procs = allocated if allocated > 0 else requested
-        if date < 0 or not 0 < procs < self.huge or procs % 1 or values[0] % 1 or values[0] > self.huge:
+        longest = max(date, run, values[swf.REQUESTED_TIME])
+        if (
+            not 0 <= date <= longest <= swf.LONGEST
+            or not 0 < procs < self.huge
+            or procs % 1
+            or values[0] % 1
+            or values[0] > self.huge
+        ):
             self._unusable(values, fields, procs, number)
             return
         job = int(values[0])
@@ -291,6 +298,8 @@ class RowReader:
             reason, field = swf.NO_SUBMIT, swf.SUBMIT
         elif procs <= 0:
             reason, field = swf.NO_PROCS, swf.REQUESTED if self._requested_first else swf.ALLOCATED
+        elif late := [f for f in (swf.SUBMIT, swf.RUN, swf.REQUESTED_TIME) if values[f] > swf.LONGEST]:
+            reason, field = swf.NO_TIME, late[0]
         elif procs % 1 or procs >= self.huge:
             reason, field = swf.BROKEN_NUMBER, swf.REQUESTED if procs == values[7] else swf.ALLOCATED
         else:

@@ -36,8 +36,8 @@ Mode = Literal["embedded", "processes"]
 LAST_BREATH = 0.5
 """Seconds a process may live on after its connection closed."""
 
-PROGRESS_EVERY = 1000
-"""Jobs between two looks at the progress bar."""
+PROGRESS_EVERY = 256
+"""Replies of the scheduler between two looks at the progress bar."""
 
 
 class Loaded:
@@ -291,7 +291,6 @@ class _Run:
         clock, ask, handle = time.perf_counter, link.ask, simulator.handle
         scale, progress, interrupts = simulator.config.ticks_per_second, self.progress, self.interrupts
         ended = simulator.jobs.ended
-        next_look = 0
         request: Message | None = simulator.begin()
         while request is not None:
             before = clock()
@@ -304,8 +303,7 @@ class _Run:
                 interrupts.waiting = False
             self._asked += clock() - before
             request = handle(reply)
-            if len(ended) >= next_look:
-                next_look = len(ended) + PROGRESS_EVERY
+            if not simulator.replies % PROGRESS_EVERY:
                 progress.advance(simulator.now / scale, len(ended), simulator.jobs_total)
 
 

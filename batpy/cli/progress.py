@@ -30,13 +30,7 @@ def simulated_date(seconds: float) -> str:
 
 
 class Progress:
-    """Shows nothing; what ``--quiet`` asks for, and the base of the others.
-
-    Attributes:
-        every: how many jobs the caller may let pass between two calls of ``advance``.
-    """
-
-    every = 1000
+    """Shows nothing; what ``--quiet`` asks for, and the base of the others."""
 
     def __enter__(self) -> Progress:
         return self

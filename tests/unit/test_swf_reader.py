@@ -402,3 +402,15 @@ def test_recorded_outcome_is_hidden_from_schedulers(log: Log) -> None:
     workload = log.read(row(1).replace(" 0 0 10", " 0 77 10"), row(2))
     assert list(workload.columns.hidden["wait"]) == [77.0, 0.0]
     assert not {"wait", "status", "allocated"} & set(next(workload.jobs()).raw)
+
+
+@pytest.mark.parametrize("place", [1, 3, 8])
+def test_a_number_beyond_any_date_is_a_malformed_field(tmp_path: Path, place: int) -> None:
+    fields = row(1).split()
+    fields[place] = "1e308"
+    (tmp_path / "a.swf").write_text("\n".join([row(1), " ".join(fields), row(3)]) + "\n")
+    workload = read_swf(tmp_path / "a.swf", "w0", SwfOptions())
+    assert len(workload) == 2
+    assert sum(workload.skipped.values()) == 1
+    with pytest.raises(InputError, match=r"a\.swf:2: "):
+        read_swf(tmp_path / "a.swf", "w0", SwfOptions(strict=True))
