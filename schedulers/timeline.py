@@ -45,7 +45,7 @@ class CountTimeline:
 
     def add(self, start: int, end: int, change: int) -> None:
         """Add *change* (negative: take away) on ``[start, end)``."""
-        first, last = self._cut(start), self._cut(end)
+        first, last = _cut(self.times, self.counts, start), _cut(self.times, self.counts, end)
         counts = self.counts
         for position in range(first, last):
             counts[position] += change
@@ -71,17 +71,6 @@ class CountTimeline:
             if position + 1 == len(times) or times[position + 1] - start >= length:
                 return start
         return None
-
-    def _cut(self, date: int) -> int:
-        """Have a step begin at *date*, and give its place."""
-        position = bisect_right(self.times, date) - 1
-        if position < 0:
-            raise AssertionError(f"tick {date} is before the timeline")
-        if self.times[position] == date:
-            return position
-        self.times.insert(position + 1, date)
-        self.counts.insert(position + 1, self.counts[position])
-        return position + 1
 
     def _join(self, position: int) -> None:
         """Drop a step that changes nothing."""
@@ -112,18 +101,18 @@ class HostTimeline:
 
     def release(self, date: int, mask: int) -> None:
         """Have these hosts free from *date* on."""
-        for position in range(self._cut(date), len(self.masks)):
+        for position in range(_cut(self.times, self.masks, date), len(self.masks)):
             self.masks[position] |= mask
 
     def occupy(self, start: int, end: int, mask: int) -> None:
         """Take these hosts out on ``[start, end)``."""
-        first, last = self._cut(start), self._cut(end)
+        first, last = _cut(self.times, self.masks, start), _cut(self.times, self.masks, end)
         for position in range(first, last):
             self.masks[position] &= ~mask
 
     def vacate(self, start: int, end: int, mask: int) -> None:
         """Put these hosts back on ``[start, end)``."""
-        first, last = self._cut(start), self._cut(end)
+        first, last = _cut(self.times, self.masks, start), _cut(self.times, self.masks, end)
         for position in range(first, last):
             self.masks[position] |= mask
 
@@ -161,12 +150,14 @@ class HostTimeline:
                 return start, hosts
         return None
 
-    def _cut(self, date: int) -> int:
-        position = bisect_right(self.times, date) - 1
-        if position < 0:
-            raise AssertionError(f"tick {date} is before the timeline")
-        if self.times[position] == date:
-            return position
-        self.times.insert(position + 1, date)
-        self.masks.insert(position + 1, self.masks[position])
-        return position + 1
+
+def _cut(times: list[int], values: list[int], date: int) -> int:
+    """Have a step of a timeline begin at *date*, with the value there was, and give its place."""
+    position = bisect_right(times, date) - 1
+    if position < 0:
+        raise AssertionError(f"tick {date} is before the timeline")
+    if times[position] == date:
+        return position
+    times.insert(position + 1, date)
+    values.insert(position + 1, values[position])
+    return position + 1

@@ -73,10 +73,6 @@ class PeerError(BatpyError):
     exit_code = EXIT_PEER
 
 
-class ModelError(BatpyError):
-    """A model was asked for something it cannot do; the text names the subject and its last moves."""
-
-
 def one_line(what: object) -> str:
     """*what* as one line that a terminal can show: no control characters, no more than 500 letters.
 
