@@ -53,6 +53,16 @@ class Network(Protocol):
         ...
 
 
+@runtime_checkable
+class SureNetwork(Network, Protocol):
+    """A network that knows whether a route may be missing."""
+
+    @property
+    def has_every_route(self) -> bool:
+        """True if there surely is a route between any two hosts."""
+        ...
+
+
 class Fan(msgspec.Struct, frozen=True):
     """How one host of a star is attached, where every route of the star is ``up + middle + down``.
 

@@ -6,10 +6,11 @@ from collections.abc import Mapping
 
 import msgspec
 
+from batpy.platforms.disks import Disk
 from batpy.platforms.network import Network
 
-# A slip such as a radical of 0-999999999999 must not fill the memory.
-MAX_HOSTS = 10_000_000
+# A slip such as a radical of 0-999999999999 must not fill the memory; so many hosts take some ten seconds.
+MAX_HOSTS = 1_000_000
 
 
 class Host(msgspec.Struct, frozen=True):
@@ -25,6 +26,7 @@ class Host(msgspec.Struct, frozen=True):
         gpus: number of GPUs.
         properties: as the user wrote them; a ``role`` key is always present (Batsim 4.2.1).
         zone_properties: inherited from the zones around it, inner zones win.
+        disks: in the order written.
     """
 
     id: int
@@ -37,6 +39,7 @@ class Host(msgspec.Struct, frozen=True):
     gpus: int = 0
     properties: Mapping[str, str] = msgspec.field(default_factory=lambda: {"role": ""})
     zone_properties: Mapping[str, str] = msgspec.field(default_factory=dict)
+    disks: tuple[Disk, ...] = ()
 
 
 class Platform(msgspec.Struct, frozen=True):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from batpy.base.dates import EXACT, nearest_tick
 from batpy.kernel.ticks import NOISE, round_up
 from batpy.models.execution import WALLTIME_REACHED, Execution, Run
 from batpy.workloads.profile import Delay
@@ -34,6 +35,8 @@ class DelayModel:
         ticks = seconds * self._scale
         if run.carry:
             ticks += run.carry
+        if ticks >= EXACT:
+            ticks = nearest_tick(seconds, self._scale)  # floats would lose whole ticks
         length = int(ticks)
         if length != ticks or length < 0:
             # A carry may make the exact end of a very short part lie before the present tick.

@@ -13,13 +13,19 @@ from typing import Any, Protocol
 import msgspec
 
 from batpy.kernel.agenda import Agenda
-from batpy.workloads.profile import Composed, Delay, ParallelHomogeneousTotal, Profile, Recv, Send
-from batpy.workloads.sequences import references
+from batpy.workloads.profile import (
+    Composed,
+    Delay,
+    ParallelHomogeneousTotal,
+    Profile,
+    Recv,
+    Send,
+    takes_no_time,
+)
+from batpy.workloads.sequences import MAX_NESTING, references
 
 WALLTIME_REACHED = -1
 """Outcome of a leaf that met the deadline of its job; any other outcome is the leaf's return code."""
-
-MAX_NESTING = 200
 
 
 class Tree(msgspec.Struct, eq=False):
@@ -32,6 +38,7 @@ class Tree(msgspec.Struct, eq=False):
         sleeps: it neither computes nor communicates, so it does not matter which hosts it has.
         answers: resolved profiles that a ``recv`` may go on with, by name.
         io: profile of the additional I/O job that is done together with this leaf, or None.
+        instant: nothing in it takes time, fails or is said, so one leaf of it stands for all.
     """
 
     profile: Profile
@@ -40,6 +47,7 @@ class Tree(msgspec.Struct, eq=False):
     sleeps: bool = False
     answers: Mapping[str, Tree] = {}
     io: Profile | None = None
+    instant: bool = False
 
 
 class Run(msgspec.Struct, eq=False):
@@ -128,6 +136,8 @@ class Execution:
 
     Attributes:
         on_text: to be called when a text was added to the inbox of a run, if a model wants to know.
+        prepare_task: what finds the work of a leaf of a run that is to start; called with whether the run
+            begins with it. Gives the rule that is broken, or None.
     """
 
     def __init__(self, agenda: Agenda, on_end: Callable[[Run, int], None]) -> None:
@@ -135,6 +145,7 @@ class Execution:
         self._on_end = on_end
         self._models: dict[type[Profile], LeafModel] = {}
         self.on_text: Callable[[Run], None] | None = None
+        self.prepare_task: Callable[[Run, Tree, bool], str | None] | None = None
         self._makers: dict[type[Profile], Callable[[], Mapping[type[Profile], LeafModel]]] = {}
 
     def add_model(self, kind: type[Profile], model: LeafModel) -> None:
@@ -153,6 +164,24 @@ class Execution:
         if kind in self._makers and kind not in self._models:
             self._models.update(self._makers[kind]())
         return kind is Composed or kind in self._models
+
+    def prepare(self, run: Run) -> str | None:
+        """Find out whether every leaf of a run can do its work, before anything changes.
+
+        Returns:
+            the rule that is broken, or None.
+        """
+        prepare = self.prepare_task
+        if prepare is None:
+            return None
+        first = run.tree
+        while first.parts:
+            first = first.parts[0]
+        for leaf in [first] if run.tree is first and not first.answers else _leaf_trees(run.tree):
+            reason = prepare(run, leaf, leaf is first)
+            if reason is not None:
+                return f"profile {leaf.profile.name!r}: {reason}"
+        return None
 
     def start(self, run: Run) -> None:
         """Begin a run at the present tick."""
@@ -194,7 +223,7 @@ class Execution:
             if code:
                 run.frames.pop()
                 continue
-            frame.index += 1
+            frame.index = frame.total if frame.tree.instant else frame.index + 1
             position = frame.index % len(frame.tree.parts)
             if not position:
                 date = (self.agenda.now, run.carry, run.texts_read)
@@ -252,7 +281,8 @@ def _resolve(
         return known
     if not isinstance(profile, (Composed, Recv)):
         sleeps = isinstance(profile, (Delay, Send))
-        tree = Tree(profile, (), isinstance(profile, ParallelHomogeneousTotal), sleeps)
+        any_size = isinstance(profile, ParallelHomogeneousTotal)
+        tree = Tree(profile, (), any_size, sleeps, instant=takes_no_time(profile) and not profile.ret)
         cache[profile.name] = tree
         return tree
     kind = "composed" if isinstance(profile, Composed) else "recv"
@@ -273,7 +303,9 @@ def _resolve(
     if isinstance(profile, Recv):
         tree = Tree(profile, (), False, sleeps, {part.profile.name: part for part in parts})
     else:
-        tree = Tree(profile, tuple(parts), all(part.any_size for part in parts), sleeps)
+        instant = not profile.ret and all(part.instant for part in parts)
+        any_size = all(part.any_size for part in parts)
+        tree = Tree(profile, tuple(parts), any_size, sleeps, instant=instant)
     cache[profile.name] = tree
     return tree
 
@@ -282,7 +314,12 @@ def leaves(tree: Tree) -> list[Profile]:
     """Every leaf profile of a tree, each name once; a ``recv`` and what it may go on with."""
     if not tree.parts and not tree.answers:
         return [tree.profile]
-    found: dict[str, Profile] = {}
+    return list({leaf.profile.name: leaf.profile for leaf in _leaf_trees(tree)}.values())
+
+
+def _leaf_trees(tree: Tree) -> list[Tree]:
+    """Every leaf of a tree, each once; a ``recv`` and what it may go on with."""
+    found: list[Tree] = []
     seen: set[int] = set()
     stack = [tree]
     while stack:
@@ -292,5 +329,5 @@ def leaves(tree: Tree) -> list[Profile]:
         seen.add(id(node))
         stack.extend(node.parts or node.answers.values())
         if not node.parts:
-            found[node.profile.name] = node.profile
-    return list(found.values())
+            found.append(node)
+    return found

@@ -7,15 +7,19 @@ at the next tick, and what follows it in a composed profile starts at its exact 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
-from batpy.models.execution import WALLTIME_REACHED, Execution, Run
+from batpy.base.errors import InputError
+from batpy.models.execution import WALLTIME_REACHED, Execution, Run, Tree
 from batpy.models.sharing.engine import OnLoad, SharingEngine
 from batpy.models.sharing.resources import Resources
 from batpy.models.sharing.task import Date, Task, later
 from batpy.models.sharing.work import TaskWork, WorkBuilder, repeated
+from batpy.platforms.network import SureNetwork
 from batpy.platforms.platform import Platform
 from batpy.workloads.profile import (
+    PARALLEL_TASKS,
+    Computing,
     DataStaging,
     LegacyPfs,
     Parallel,
@@ -28,6 +32,10 @@ from batpy.workloads.profile import (
 
 class TaskOwner(Protocol):
     """Whose a task is that is not a leaf of its own."""
+
+    @property
+    def run(self) -> Run:
+        """The run that it belongs to."""
 
     def task_over(self, task: Task) -> None:
         """The task has ended, at its exact date; called from an action of the agenda."""
@@ -69,6 +77,9 @@ class ParallelModel:
         self._cores = resources.cores
         self._woken_at: int | None = None
         self._on_visit = on_visit
+        network = platform.network
+        self._sure = network is None or (isinstance(network, SureNetwork) and network.has_every_route)
+        execution.prepare_task = self.prepare
 
     def add(self, date: Date, work: TaskWork, owner: TaskOwner) -> Task:
         """Begin a task that is not a leaf of its own, at an exact date not after the present tick."""
@@ -83,12 +94,29 @@ class ParallelModel:
         self._engine.cancel((self._agenda.now, 0.0), task)
         self._plan()
 
+    def prepare(self, run: Run, tree: Tree, begins: bool) -> str | None:
+        """Find the work of a leaf of a run that is to start; the rule that is broken, or None.
+
+        Args:
+            begins: the run begins with this leaf, so its work is kept.
+        """
+        if not isinstance(tree.profile, PARALLEL_TASKS) or (self._sure and not begins):
+            return None
+        try:
+            work = self._work(run, tree)
+        except InputError as why:
+            return str(why)
+        if begins:
+            run.state = work
+        return None
+
     def start(self, run: Run) -> None:
         """Begin a task at the exact date at which the part before it ended."""
         date = (self._agenda.now, run.carry)
+        work = run.state if type(run.state) is TaskWork else self._work(run, run.tree)
         if self._on_visit is not None:
             self._visit(date, _places(run)[0])
-        task = self._engine.add(date, self._work(run), run)
+        task = self._engine.add(date, work, run)
         run.state = task
         if run.deadline is not None:
             self._agenda.at(run.deadline, self._walltime, (run, task))
@@ -120,36 +148,47 @@ class ParallelModel:
         hosts = _places(owner) if isinstance(owner, Run) else [element[0] for element in task.work.hosts]
         self._on_visit(date, hosts)
 
+    def users(self, host: int) -> list[tuple[Run, float]]:
+        """The run of each task on a host, and the flops a second that the task does there."""
+        users = self._engine.users(host)
+        return [(o if isinstance(o := task.owner, Run) else o.run, flops) for task, flops in users]
+
     def settle(self) -> None:
         """Let everything happen on hosts and links that is due now; ends are told in their turn."""
         self._engine.advance((self._agenda.now, 0.0))
 
-    def _work(self, run: Run) -> TaskWork:
-        tree = run.tree
+    def _work(self, run: Run, tree: Tree) -> TaskWork:
         if tree.io is not None:
             return self._joint_work(run, tree.profile, tree.io)
-        profile: Any = tree.profile
-        hosts: Sequence[int] = run.hosts
+        profile, build = tree.profile, self._build
+        match profile:
+            case Computing():
+                work = self._computing(run.hosts, profile)
+                used = profile.utilization
+                return work if used is None else repeated(work, used, self._cores)
+            case ParallelHomogeneousPfs():
+                storage = run.storage[profile.storage]
+                return build.storage(run.hosts, storage, profile.bytes_to_read, profile.bytes_to_write)
+            case LegacyPfs():
+                read, write = (0.0, profile.size) if profile.to_storage else (profile.size, 0.0)
+                return build.storage(run.hosts, run.storage[profile.host], read, write)
+            case DataStaging():
+                source, target = run.storage[profile.source], run.storage[profile.target]
+                return build.staging(source, target, profile.nb_bytes)
+            case _:
+                raise _no_task(profile)
+
+    def _computing(self, hosts: Sequence[int], profile: Computing) -> TaskWork:
         build = self._build
         match profile:
             case Parallel():
-                work = build.parallel(hosts, profile.cpu, profile.com, profile.cores_per_executor)
+                return build.parallel(hosts, profile.cpu, profile.com, profile.cores_per_executor)
             case ParallelHomogeneous():
-                work = build.homogeneous(hosts, profile.cpu, profile.com, profile.cores_per_executor)
+                return build.homogeneous(hosts, profile.cpu, profile.com, profile.cores_per_executor)
             case ParallelHomogeneousTotal():
-                work = build.homogeneous_total(hosts, profile.cpu, profile.com, profile.cores_per_executor)
-            case ParallelHomogeneousPfs():
-                storage = run.storage[profile.storage]
-                return build.storage(hosts, storage, profile.bytes_to_read, profile.bytes_to_write)
-            case LegacyPfs():
-                read, write = (0.0, profile.size) if profile.to_storage else (profile.size, 0.0)
-                return build.storage(hosts, run.storage[profile.host], read, write)
+                return build.homogeneous_total(hosts, profile.cpu, profile.com, profile.cores_per_executor)
             case _:
-                return build.staging(
-                    run.storage[profile.source], run.storage[profile.target], profile.nb_bytes
-                )
-        utilization = profile.utilization
-        return work if utilization is None else repeated(work, utilization, self._cores)
+                raise _no_task(profile)
 
     def _joint_work(self, run: Run, job: Profile, io: Profile) -> TaskWork:
         # Few jobs have an additional I/O job.
@@ -196,6 +235,11 @@ class ParallelModel:
             self._leaf_over(run, WALLTIME_REACHED)
         self.catch_up()
         self._plan()
+
+
+def _no_task(profile: Profile) -> TypeError:
+    """A model that is asked for what it does not do: a bug, since the gate asks what each model does."""
+    return TypeError(f"profile {profile.name!r} is a {type(profile).__name__}, which is no parallel task")
 
 
 def _places(run: Run) -> Sequence[int]:

@@ -36,6 +36,11 @@ class _Rank:
         self.host = host
         self.phases = phases
 
+    @property
+    def run(self) -> Run:
+        """The run of this leaf."""
+        return self.replay.run
+
     def task_over(self, task: Task) -> None:
         """A phase ended: see ``ParallelModel.add``."""
         self.model.phase_over(self, task.ended)

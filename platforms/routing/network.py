@@ -9,12 +9,20 @@ from collections.abc import Callable, Mapping, Sequence
 from batpy.base.errors import InputError
 from batpy.platforms.network import Fan, Link, Route
 from batpy.platforms.routing.links import LinkTable
-from batpy.platforms.routing.zones import Segment, StarZone, Zone
+from batpy.platforms.routing.topologies import CabledZone
+from batpy.platforms.routing.zones import EmptyZone, Segment, StarZone, TableZone, Zone
 
 # Routes kept; all are forgotten when there are more, so memory stays bounded and results do not depend on it.
 CACHED_ROUTES = 50_000
 # Far above any real route; nested gateways can double it with every level.
 MAX_LINKS = 100_000
+
+
+Legs = dict[tuple[int, int], tuple[tuple[int, ...], tuple[float, ...]]]
+"""Links, and latencies beside theirs, of parts of routes between two nodes."""
+
+# Kinds of zones in which every node reaches every other.
+_CONNECTED = (StarZone, TableZone, EmptyZone, CabledZone)
 
 
 class ZoneNetwork:
@@ -49,6 +57,7 @@ class ZoneNetwork:
         self._bypass_zones = bypass_zones
         self._nodes = array("q")
         self._cache: dict[tuple[int, int], Route] = {}
+        self._legs: Legs = {}
 
     @property
     def links(self) -> tuple[Link, ...]:
@@ -79,6 +88,11 @@ class ZoneNetwork:
         """
         return self._route(self._node(source), self._node(target), source, target)
 
+    @property
+    def has_every_route(self) -> bool:
+        """True if there surely is a route between any two hosts."""
+        return len(self._zones) == 1 and isinstance(self._zones[0], _CONNECTED)
+
     def fan(self, host: int) -> Fan | None:
         """How numbered *host* is attached to its star, or None if it is in none."""
         node = self._numbered()[host]
@@ -104,13 +118,15 @@ class ZoneNetwork:
         return node
 
     def _route(self, source: int, target: int, source_name: str, target_name: str) -> Route:
-        walk = _Walk(self._zones, self._firsts, self._bypass_nodes, self._bypass_zones)
+        if len(self._legs) >= CACHED_ROUTES:
+            self._legs.clear()
+        walk = _Walk(self._zones, self._firsts, self._bypass_nodes, self._bypass_zones, self._legs)
         missing = walk.go(source, target)
         if missing is not None:
             problem = f"no route from {source_name!r} to {target_name!r}"
             raise InputError(problem, source=self._source, line=missing.line, path=missing.title)
         links = self.links
-        latency = walk.latency
+        latency = sum(walk.latencies, 0.0)
         for link in walk.links:
             latency += links[link].latency
         return Route(tuple(walk.links), latency)
@@ -121,7 +137,7 @@ class _Walk:
 
     Attributes:
         links: crossed so far.
-        latency: seconds beside those of the links.
+        latencies: seconds beside those of the links, in order.
     """
 
     def __init__(
@@ -130,13 +146,15 @@ class _Walk:
         firsts: Sequence[int],
         bypass_nodes: Mapping[tuple[int, int], Segment],
         bypass_zones: Mapping[tuple[int, int], Segment],
+        legs: Legs,
     ) -> None:
         self.zones = zones
         self.firsts = firsts
         self.bypass_nodes = bypass_nodes
         self.bypass_zones = bypass_zones
+        self.legs = legs
         self.links: list[int] = []
-        self.latency = 0.0
+        self.latencies: list[float] = []
 
     def go(self, source: int, target: int) -> Zone | None:
         """Walk from node to node; the zone that knows no way on, if any."""
@@ -158,13 +176,27 @@ class _Walk:
         at = source
         for segment in way:
             if segment.entry >= 0 and segment.entry != at:
-                missing = self.go(at, segment.entry)
+                missing = self._leg(at, segment.entry)
                 if missing is not None:
                     return missing
             self.links += segment.links
-            self.latency += segment.latency
+            if segment.latency:
+                self.latencies.append(segment.latency)
             at = segment.exit
-        return self.go(at, target) if at >= 0 and at != target else None
+        return self._leg(at, target) if at >= 0 and at != target else None
+
+    def _leg(self, source: int, target: int) -> Zone | None:
+        """Walk a part that many routes have in common, such as from a host to the gateway of its zone."""
+        leg = self.legs.get((source, target))
+        if leg is None:
+            inner = _Walk(self.zones, self.firsts, self.bypass_nodes, self.bypass_zones, self.legs)
+            missing = inner.go(source, target)
+            if missing is not None:
+                return missing
+            leg = self.legs[source, target] = tuple(inner.links), tuple(inner.latencies)
+        self.links += leg[0]
+        self.latencies += leg[1]
+        return None if len(self.links) <= MAX_LINKS else self._zone(target)
 
     def _zone(self, node: int) -> Zone:
         return self.zones[bisect_right(self.firsts, node) - 1]

@@ -74,11 +74,14 @@ class EmptyZone(Zone):
 class TableZone(Zone):
     """Routing ``Full``: every way is written down; a node reaches itself through the loopback.
 
+    SimGrid 3.32 takes a way between nodes that is not written as one without links, so what parallel tasks
+    send there costs nothing. Platforms without any route live on it (batsim-py's ``hosts_2``), and Batsim's
+    ``properties_example`` does between a router and its zone; ``first_gap`` is for telling the user. Between
+    inner zones a way must be written.
+
     Attributes:
         table: (source, target) to the segment.
         open: routers that no route mentions; they stand for the zone itself and all nodes are at them.
-            SimGrid 3.32 takes any way that is not written as one without links, and Batsim's
-            ``properties_example`` relies on it here.
     """
 
     def __init__(self, index: int, parent: Zone | None, title: str, line: int, loopback: int) -> None:
@@ -93,7 +96,18 @@ class TableZone(Zone):
             return (segment,)
         if source == target and source >= 0:
             return self._itself
-        return NOTHING if source in self.open or target in self.open else None
+        nodes = source >= 0 and target >= 0
+        return NOTHING if nodes or source in self.open or target in self.open else None
+
+    def first_gap(self, hosts: Sequence[int]) -> tuple[int, int, int] | None:
+        """The first two of its *hosts* without a written way, and how many such pairs there are, or None."""
+        own = set(hosts)
+        written = sum(1 for source, target in self.table if source != target and {source, target} <= own)
+        gaps = len(hosts) * (len(hosts) - 1) - written
+        if not gaps:
+            return None
+        pairs = ((a, b) for a in hosts for b in hosts if a != b and (a, b) not in self.table)
+        return *next(pairs), gaps
 
 
 class VivaldiZone(Zone):

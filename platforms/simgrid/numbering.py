@@ -8,10 +8,12 @@ a cluster reach each of its hosts twice, as its own and as its zone's.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from batpy.base.errors import InputError
+from batpy.platforms.disks import Disk
 from batpy.platforms.platform import Host, Platform
+from batpy.platforms.simgrid.disks import PlacedDisk, add_disk
 from batpy.platforms.simgrid.zones import ClusterDescription, HostDescription, ZoneDescription
 from batpy.platforms.units import size_bytes
 
@@ -64,6 +66,7 @@ class _Kind:
     gpus: int
     properties: dict[str, str]
     zone_properties: dict[str, str]
+    disks: tuple[Disk, ...] = ()
 
     def host(self, number: int, name: str) -> Host:
         description = self.description
@@ -78,6 +81,7 @@ class _Kind:
             self.gpus,
             self.properties,
             self.zone_properties,
+            self.disks,
         )
 
 
@@ -95,6 +99,8 @@ class _Numbering:
                 first = kinds[name].description.line
                 raise self._fail(kind.description, f"there is already a host {name!r}, of line {first}")
             kinds[name] = kind
+        for placed in whole.disks:
+            self._place(placed, kinds)
         for name in self.roles:
             if name not in kinds:
                 raise InputError(f"there is no host {name!r} to give a role to", source=self.source)
@@ -111,6 +117,17 @@ class _Numbering:
             tuple([kinds[name].host(number, name) for number, name in enumerate(storage, len(compute))]),
             master,
         )
+
+    def _place(self, placed: PlacedDisk, kinds: dict[str, _Kind]) -> None:
+        """Give a disk to its host."""
+        kind = kinds.get(placed.host)
+        disks = None if kind is None else add_disk(kind.disks, placed.disk)
+        if kind is None or disks is None:
+            told = f"there is no host {placed.host!r} to attach it to"
+            if kind is not None:
+                told = f"host {placed.host!r} already has a disk of this name"
+            raise InputError(told, source=self.source, line=placed.line, path=placed.title)
+        kinds[placed.host] = replace(kind, disks=disks)
 
     def _check_compute(self, names: list[str], kinds: Mapping[str, _Kind]) -> None:
         if not names:
@@ -150,7 +167,8 @@ class _Numbering:
             properties["gpus"] = str(gpus)
         properties |= description.properties
         properties["role"] = role
-        return _Kind(description, ROLES[role], self._cores(description), memory, gpus, properties, around)
+        cores = self._cores(description)
+        return _Kind(description, ROLES[role], cores, memory, gpus, properties, around, description.disks)
 
     def _cores(self, description: HostDescription) -> int:
         if description.cores is not None:

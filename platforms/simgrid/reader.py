@@ -32,4 +32,5 @@ def read_simgrid(
     platform = number_hosts(described, named, choices, notice)
     hosts = [host.name for host in platform.hosts]
     others = () if platform.master is None else (platform.master,)
-    return msgspec.structs.replace(platform, network=wire(described, named, hosts, others))
+    network = wire(described, named, hosts, others, notice)
+    return msgspec.structs.replace(platform, network=network)

@@ -7,7 +7,7 @@ Rules: SimGrid 3.32, which looks names up in the whole platform, wherever they a
 from __future__ import annotations
 
 from array import array
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from batpy.base.errors import InputError
 from batpy.platforms.network import Link
@@ -23,7 +23,11 @@ from batpy.platforms.simgrid.zones import ClusterDescription, HostDescription, R
 
 
 def wire(
-    whole: ZoneDescription, source: str, hosts: Sequence[str], others: Collection[str] = ()
+    whole: ZoneDescription,
+    source: str,
+    hosts: Sequence[str],
+    others: Collection[str] = (),
+    notice: Callable[[str], None] = lambda _line: None,
 ) -> ZoneNetwork:
     """The network of a described file.
 
@@ -32,17 +36,19 @@ def wire(
         source: the file as the user named it.
         hosts: names of the numbered hosts, in id order.
         others: names of hosts without a number.
+        notice: told of hosts of a zone between which no route is written.
 
     Raises:
         InputError: a name that is not defined or defined twice, a gateway outside its zone, two routes for
             one pair, a route that its zone cannot have, or malformed parameters of a topology.
     """
-    return _Wiring(source, {*hosts, *others}).network(whole, hosts)
+    return _Wiring(source, {*hosts, *others}, notice).network(whole, hosts)
 
 
 class _Wiring:
-    def __init__(self, source: str, hosts: Collection[str]) -> None:
+    def __init__(self, source: str, hosts: Collection[str], notice: Callable[[str], None]) -> None:
         self.source = source
+        self.notice = notice
         self.table = LinkTable()
         self.names = Names(source, hosts)
         self.zones: list[Zone] = []
@@ -62,10 +68,34 @@ class _Wiring:
         paths = PathReader(self.names, self.zones)
         for zone, described in self.described:
             paths.read(zone, described)
+        self._tell_gaps(hosts)
         return ZoneNetwork(
             *(self.table, self.zones, self.names.find_node, hosts, self.source),
             *(paths.bypass_nodes, paths.bypass_zones),
         )
+
+    def _tell_gaps(self, hosts: Sequence[str]) -> None:
+        """What SimGrid takes for a way without links is often one that was forgotten."""
+        numbered: set[str] | None = None
+        for zone, described in self.described:
+            if not isinstance(zone, TableZone):
+                continue
+            numbered = set(hosts) if numbered is None else numbered
+            own = {
+                node: member.name
+                for member in described.members
+                if isinstance(member, HostDescription) and member.name in numbered
+                if (node := self.names.find_node(member.name)) is not None
+            }
+            gap = zone.first_gap(list(own))
+            if gap is None:
+                continue
+            source, target, count = gap
+            self.notice(
+                f"{self.source}:{zone.line}: {zone.title}: no route is written from {own[source]!r} to "
+                f"{own[target]!r}{f' and between {count - 1} more pairs of hosts' if count > 1 else ''}; "
+                "bytes take no time there (as in SimGrid 3.32)"
+            )
 
     def _list_links(self, zone: ZoneDescription, listed: ListedLinks) -> None:
         for described in zone.links:

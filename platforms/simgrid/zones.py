@@ -10,8 +10,10 @@ import re
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 
+from batpy.platforms.disks import Disk
 from batpy.platforms.platform import MAX_HOSTS
-from batpy.platforms.simgrid import wires
+from batpy.platforms.simgrid import disks, wires
+from batpy.platforms.simgrid.disks import OlderDisks, PlacedDisk
 from batpy.platforms.simgrid.elements import ElementReader
 from batpy.platforms.simgrid.xml_tree import Element
 from batpy.platforms.units import speeds
@@ -23,8 +25,7 @@ _INTERVAL = re.compile(r"\s*([0-9]{1,15})\s*(?:-\s*([0-9]{1,15})\s*)?")
 ROUTINGS = ("Full", "Floyd", "Dijkstra", "DijkstraCache", "None", "Cluster", "Vivaldi", "RuleBased")
 
 # Elements that say nothing about hosts and their network.
-_STORAGE = ("disk", "storage", "storage_type", "mount", "mstorage", "model_prop")
-_SILENT = frozenset((*_STORAGE, "config", "random", "trace", "trace_connect"))
+_SILENT = frozenset(("config", "random", "trace", "trace_connect"))
 _DEPLOYMENT = frozenset(("actor", "process"))
 # Files of changing speeds and outages, which the hosts are read without.
 _PROFILES = ("availability_file", "state_file", "speed_file")
@@ -39,6 +40,7 @@ class HostDescription:
         cores: None if the element does not say it.
         coordinates: in a Vivaldi zone; None if the element does not say it.
         peer: private links of a ``peer``.
+        disks: those inside the element.
         line: of its start tag.
     """
 
@@ -51,6 +53,7 @@ class HostDescription:
     title: str
     coordinates: tuple[float, float, float] | None = None
     peer: wires.PeerWires | None = None
+    disks: tuple[Disk, ...] = ()
 
 
 class Radical(Collection[str]):
@@ -102,6 +105,7 @@ class ZoneDescription:
         members: hosts, clusters and inner zones, in the order written.
         links: with backbones, which are ordinary links that cluster zones cross.
         backbone: name of the backbone link of a cluster zone, or empty.
+        disks: those that are described outside of their hosts; only on the whole platform.
     """
 
     id: str
@@ -113,6 +117,7 @@ class ZoneDescription:
     routes: list[wires.RouteDescription] = field(default_factory=list)
     host_links: list[wires.HostLink] = field(default_factory=list)
     backbone: str = ""
+    disks: list[PlacedDisk] = field(default_factory=list)
 
     @property
     def title(self) -> str:
@@ -134,6 +139,7 @@ class ZoneReader(ElementReader):
     def __init__(self, source: str, notice: Callable[[str], None]) -> None:
         super().__init__(source, notice)
         self._hosts = 0
+        self._older_disks = OlderDisks(self)
 
     def platform(self, root: Element) -> ZoneDescription:
         """Describe a whole file.
@@ -153,6 +159,7 @@ class ZoneReader(ElementReader):
         self._fill(whole, root)
         if not self._hosts:
             raise self.fail(root, "has no host")
+        whole.disks.extend(self._older_disks.placed())
         return whole
 
     def _fill(self, zone: ZoneDescription, element: Element) -> None:
@@ -185,6 +192,8 @@ class ZoneReader(ElementReader):
             zone.routes.append(wires.read_route(self, element))
         elif element.tag == "host_link":
             zone.host_links.append(wires.read_host_link(self, element))
+        elif element.tag in disks.OLDER:
+            self._older_disks.add(element)
         else:
             self._other(element)
 
@@ -230,7 +239,9 @@ class ZoneReader(ElementReader):
         for child in element.children:
             if child.tag == "prop":
                 self._property(child, properties)
-            else:
+            elif child.tag == "mount" and element.tag == "host":
+                self._older_disks.mount(self.text(element, "id"), child)
+            elif child.tag != "disk":
                 self._other(child)
         for key in _PROFILES:
             if key in element.attributes:
@@ -244,7 +255,18 @@ class ZoneReader(ElementReader):
             *(self.text(element, "id"), values, cores, pstate or 0, properties, element.line, str(element)),
             wires.read_coordinates(self, element),
             wires.read_peer(self, element) if element.tag == "peer" else None,
+            self._disks(element),
         )
+
+    def _disks(self, element: Element) -> tuple[Disk, ...]:
+        found: tuple[Disk, ...] = ()
+        for child in element.children:
+            if child.tag == "disk":
+                more = disks.add_disk(found, disks.read_disk(self, child))
+                if more is None:
+                    raise self.fail(child, f"{element} already has a disk of this name")
+                found = more
+        return found
 
     def _speeds(self, element: Element) -> tuple[float, ...]:
         # ``power`` is the name of ``speed`` up to version 3.

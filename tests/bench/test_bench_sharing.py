@@ -16,8 +16,10 @@ from batpy.models.sharing.work import WorkBuilder
 pytestmark = pytest.mark.bench
 
 
-@pytest.mark.parametrize("coupled", [False, True], ids=["backbone", "backbone and shared hosts"])
-def test_cost_of_a_change_among_1000_tasks_on_one_backbone(coupled: bool) -> None:
+@pytest.mark.parametrize(
+    "every", [0, 1000, 10, 2], ids=["backbone only", "one host shared", "a tenth shared", "all shared"]
+)
+def test_cost_of_a_change_among_1000_tasks_on_one_backbone(every: int) -> None:
     dice = random.Random(1)
     n = 2200
     network = StarNetwork(n)
@@ -28,8 +30,8 @@ def test_cost_of_a_change_among_1000_tasks_on_one_backbone(coupled: bool) -> Non
 
     def start() -> None:
         pair = free.pop()
-        # Every tenth task also computes on a host of the next one.
-        hosts = [2 * pair + 2 if coupled and pair % 10 == 0 else 2 * pair, 2 * pair + 1]
+        # Some tasks also compute on a host of the next one.
+        hosts = [2 * pair + 2 if every and pair % every == 0 else 2 * pair, 2 * pair + 1]
         engine.add((now, 0.0), builder.parallel(hosts, [1e9, 0], [0, dice.uniform(1e7, 1e10), 0, 0]), pair)
 
     for _ in range(1000):

@@ -72,7 +72,7 @@ def compare(file: Path, tmp_path: Path, hosts: int = 24) -> int:
         try:
             route = network.route(a, b)
         except InputError:
-            # Where no route is written, SimGrid says so or crosses nothing at all.
+            # Where no route is written between zones, SimGrid says so or crosses nothing at all.
             assert file.name in PARTIAL or found is None or found == [[], 0.0], (names[a], names[b], found)
             continue
         ours_now = [network.links[link].name for link in route.links]

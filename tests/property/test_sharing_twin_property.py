@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
-from sharing_cases import crowd_case, disagreements, random_case
+from sharing_cases import bridged_case, crowd_case, disagreements, random_case
 
 from batpy.models.sharing import filling
 
@@ -30,6 +30,17 @@ def test_the_form_for_many_tasks_agrees_as_well(textbook: bool, monkeypatch: pyt
 def test_engine_and_twin_agree_on_crowds(textbook: bool) -> None:
     for seed in range(12):
         assert disagreements(crowd_case(random.Random(seed), 40), textbook) == [], f"seed {seed}"
+
+
+@pytest.mark.parametrize("many", [1, 10**9], ids=["numpy", "python"])
+@pytest.mark.parametrize("textbook", [False, True], ids=["simgrid", "textbook"])
+def test_engine_and_twin_agree_on_crowds_that_some_tasks_join(
+    textbook: bool, many: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(filling, "MANY", many)
+    for seed in range(60):
+        case = bridged_case(random.Random(seed), 20)
+        assert disagreements(case, textbook) == [], f"seed {seed}"
 
 
 def test_durations_are_as_exact_after_thirty_years_at_a_microsecond() -> None:

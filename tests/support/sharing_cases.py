@@ -163,6 +163,34 @@ def crowd_case(dice: random.Random, count: int) -> Case:
     return Case(hosts, links, routes, tasks, speeds)
 
 
+def bridged_case(dice: random.Random, count: int) -> Case:
+    """Crowds on two or three links, and a few tasks that cross several of them or share hosts."""
+    n = 2 * count
+    hosts: list[list[float]] = [[1e9, dice.choice([1, 2])] for _ in range(n)]
+    common = dice.randrange(2, 4)
+    links = [TwinLink(dice.uniform(1e8, 4e9), dice.choice([0.0, 0.01])) for _ in range(common)]
+    if dice.random() < 0.3:
+        links.append(TwinLink(dice.uniform(1e8, 4e8), 0.0, shared=False))
+    routes = {}
+    tasks = []
+    for k in range(count):
+        pair = [2 * k, 2 * k + 1]
+        if dice.random() < 0.1:
+            pair[0] = dice.randrange(2 * k + 1)
+        way = [dice.randrange(common)]
+        if dice.random() < 0.2:
+            way = dice.sample(range(len(links)), dice.randrange(2, len(links) + 1))
+        for a in pair:
+            for b in pair:
+                routes[a, b] = way
+        cpu = dice.choice([0.0, dice.uniform(1e8, 1e10)])
+        start = dice.choice([0.0, dice.uniform(0, 20)])
+        cancel = start + dice.uniform(0, 20) if dice.random() < 0.1 else None
+        tasks.append(TwinTask(start, pair, [cpu, 0.0], [(0, 1, 10 ** dice.uniform(6, 10))], cancel))
+    speeds = [(dice.uniform(0, 20), dice.randrange(n), dice.uniform(1e8, 1e9)) for _ in range(count // 8)]
+    return Case(hosts, links, routes, tasks, speeds)
+
+
 def disagreements(case: Case, textbook: bool, **options: float) -> list[str]:
     """Where engine and twin differ by more than 1e-9: of a date, or of the work left at a cancel."""
     run_twin(case, textbook)

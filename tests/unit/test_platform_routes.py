@@ -10,7 +10,7 @@ import pytest
 
 from batpy.base.errors import InputError
 from batpy.platforms.load import load_platform
-from batpy.platforms.network import FanNetwork, Link
+from batpy.platforms.network import FanNetwork, Link, Route
 from batpy.platforms.routing.network import ZoneNetwork
 from batpy.platforms.units import BANDWIDTHS, TIMES, quantity
 
@@ -111,7 +111,7 @@ def test_a_route_is_symmetrical_unless_it_says_no(tmp_path: Path) -> None:
     network = read(tmp_path, zone(inside + route("b", "c", "x", more='symmetrical="NO"')))
     assert (crossed(network, "a", "b"), crossed(network, "b", "a")) == (["x", "y"], ["y", "x"])
     assert crossed(network, "b", "c") == ["x"]
-    assert missing(network, "c", "b") == "p.xml:2: zone 'z': no route from 'c' to 'b'"
+    assert crossed(network, "c", "b") == []
     assert latency(network, "a", "b") == pytest.approx(2e-3)
 
 
@@ -282,13 +282,37 @@ def test_router_that_no_route_mentions_stands_for_its_zone(tmp_path: Path) -> No
     inside = left + zone(hosts("c"), name="y") + links("xy") + between("x", "y", "r c", "xy")
     network = read(tmp_path, zone(inside))
     assert crossed(network, "a", "c") == ["xy"]
-    assert "no route from 'a' to 'b'" in missing(network, "a", "b")
+    assert crossed(network, "a", "b") == []
 
 
 def test_missing_part_of_a_way_names_the_zone_that_lacks_it(tmp_path: Path) -> None:
-    left = zone(hosts("a", "b"), name="x")
+    left = zone(hosts("a", "b"), "Dijkstra", name="x")
     inside = left + zone(hosts("c"), name="y") + links("xy") + between("x", "y", "b c", "xy")
     assert missing(read(tmp_path, zone(inside)), "a", "c") == "p.xml:3: zone 'x': no route from 'a' to 'c'"
+
+
+def test_a_way_that_a_full_zone_does_not_say_costs_nothing_and_is_told_at_load(tmp_path: Path) -> None:
+    told: list[str] = []
+    file = tmp_path / "p.xml"
+    inside = hosts("a", "b", "c") + links("x") + route("a", "b", "x")
+    file.write_text(f'<platform version="4.1">\n{zone(inside)}\n</platform>')
+    platform = load_platform(file, source="p.xml", notice=told.append)
+    assert platform.network is not None
+    assert platform.network.route(0, 2) == Route((), 0.0)
+    assert told[-1] == (
+        "p.xml:2: zone 'z': no route is written from 'a' to 'c' and between 3 more pairs of hosts; "
+        "bytes take no time there (as in SimGrid 3.32)"
+    )
+    told.clear()
+    inside += route("a", "c", "x") + route("b", "c", "x")
+    file.write_text(f'<platform version="4.1">\n{zone(inside)}\n</platform>')
+    load_platform(file, source="p.xml", notice=told.append)
+    assert not any("no route" in line for line in told)
+
+
+def test_zones_that_no_route_connects_do_not_reach_each_other(tmp_path: Path) -> None:
+    network = read(tmp_path, zone(zone(hosts("a"), name="x") + zone(hosts("b"), name="y")))
+    assert missing(network, "a", "b") == "p.xml:2: zone 'z': no route from 'a' to 'b'"
 
 
 def test_bypasses_are_taken_in_their_direction_only(tmp_path: Path) -> None:

@@ -1,7 +1,8 @@
 """Moves parallel tasks that share hosts and links, from event to event.
 
 Only what a change touches is computed anew: a task alone on its resources runs at its limit; tasks that
-share one link are a ``Star``; any other group of tasks joined by shared resources is filled anew as a whole.
+share one link and nothing else are a ``Star``; other groups of tasks joined by shared resources are filled
+anew together, the stars of their links with them.
 Work done is updated when a rate changes, never in between. Must never round a date: that is the caller's
 business.
 """
@@ -14,14 +15,18 @@ from collections.abc import Callable
 from typing import Any
 
 from batpy.kernel.ticks import NOISE
+from batpy.models.sharing.coupling import Coupling
 from batpy.models.sharing.filling import fill
 from batpy.models.sharing.resources import Resources
 from batpy.models.sharing.star import Star
 from batpy.models.sharing.task import LATENT, OVER, WORKING, Date, Task, between, later
-from batpy.models.sharing.work import Element, TaskWork
+from batpy.models.sharing.work import TaskWork
 
 OnLoad = Callable[[Date, int, float], None]
-"""Called with (date, host, load) when the load of a host changes; a load is a share of all its cores."""
+"""Called with (date, host, load) when the load of a host changes, or its parts if several tasks are there.
+
+A load is a share of all cores.
+"""
 
 OnLeave = Callable[[Date, Task], None]
 """Called with (date, task) when a task that had begun to work leaves, before loads change."""
@@ -30,7 +35,7 @@ OnLeave = Callable[[Date, Task], None]
 NO_RATE = -1.0
 
 
-class SharingEngine:
+class SharingEngine(Coupling):
     """Parallel tasks on shared resources.
 
     Dates given by the caller may lie up to the last event in the past (ends are rounded up to ticks, and what
@@ -53,24 +58,19 @@ class SharingEngine:
         on_load: OnLoad | None = None,
         on_leave: OnLeave | None = None,
     ) -> None:
-        self.now: Date = (0, 0.0)
-        self.resources = resources
-        self._scale = ticks_per_second
+        super().__init__(resources, ticks_per_second)
         self._textbook = textbook
         self._on_load = on_load
         self._on_leave = on_leave
-        self._users: list[dict[Task, Element]] = [{} for _ in range(len(resources))]
-        # Number of tasks on a resource that are coupled by another one as well.
-        self._tangled = [0] * len(resources)
-        self._stars: dict[int, Star] = {}
         self._heap: list[tuple[int, float, int, int, Task | Star]] = []
         self._entries = 0
         self._crowded = 1000
         self._serial = 0
         self._ended: list[Task] = []
-        self._dirty: dict[Task, None] = {}
         self._touched: set[int] = set()
         self._loads: dict[int, float] = {}
+        # Hosts that had several tasks when their load was told.
+        self._several: set[int] = set()
 
     # What callers use
 
@@ -146,6 +146,10 @@ class SharingEngine:
         """Flops done a second over what all cores of the host could do, at most 1."""
         used = sum(self.rate(task) * element[2] for task, element in self._users[host].items())
         return min(1.0, used / self.resources.capacity[host]) if used > 0 else 0.0
+
+    def users(self, host: int) -> list[tuple[Task, float]]:
+        """Each task on a host, and the flops a second that it does there."""
+        return [(task, self.rate(task) * element[2]) for task, element in self._users[host].items()]
 
     def next_event(self) -> Date | None:
         """Exact date of the next thing that happens by itself (an end, or the end of a latency)."""
@@ -231,76 +235,8 @@ class SharingEngine:
         task.ended = date
         self._ended.append(task)
 
-    # Who uses what
-
-    def _begin(self, task: Task, date: Date) -> None:
-        """The latency is paid: take up resources."""
-        task.phase = WORKING
-        task.tick, task.frac = date
-        work = task.work
-        capacity, users, speed = self.resources.capacity, self._users, self.resources.speed
-        limit = work.window_rate
-        for element in work.hosts:
-            host, largest, total, count = element
-            bound = speed[host] * work.executor_cores / largest
-            if bound < limit:  # noqa: PLR1730 (twice as fast here)
-                limit = bound
-            present = users[host]
-            if present or largest * count != total:
-                self._join(host, present, task, element)
-            else:
-                bound = capacity[host] / total
-                if bound < limit:  # noqa: PLR1730
-                    limit = bound
-            present[task] = element
-        for element in work.links:
-            link = element[0]
-            present = users[link]
-            if present:
-                self._join(link, present, task, element)
-            else:
-                bound = capacity[link] / element[1]
-                if bound < limit:  # noqa: PLR1730
-                    limit = bound
-            present[task] = element
-        task.limit = limit
-        self._dirty[task] = None
-
-    def _join(self, resource: int, present: dict[Task, Element], task: Task, element: Element) -> None:
-        """*task* comes to a resource that others use, or that its own unequal executors must share."""
-        if self.resources.capacity[resource] == math.inf:
-            return
-        if len(present) == 1:
-            for other, others in present.items():
-                if resource not in other.coupled:
-                    self._couple(other, resource, others)
-                    self._refresh(other)
-        self._couple(task, resource, element)
-
-    def _couple(self, task: Task, resource: int, element: Element) -> None:
-        if task.star is not None:
-            self._detach(task)
-        coupled = task.coupled
-        coupled[resource] = element
-        tangled = self._tangled
-        if len(coupled) == 2:
-            for each in coupled:
-                tangled[each] += 1
-        elif len(coupled) > 2:
-            tangled[resource] += 1
-
-    def _uncouple(self, task: Task, resource: int) -> None:
-        coupled = task.coupled
-        tangled = self._tangled
-        if len(coupled) == 2:
-            for each in coupled:
-                tangled[each] -= 1
-        elif len(coupled) > 2:
-            tangled[resource] -= 1
-        del coupled[resource]
-
     def _leave(self, task: Task) -> None:
-        """Give up all resources; the task is over."""
+        """The task is over, whatever it was doing."""
         working = task.phase == WORKING
         task.phase = OVER
         task.entry = 0
@@ -312,118 +248,70 @@ class SharingEngine:
             self._touched.update(element[0] for element in task.work.hosts)
         if self._on_leave is not None:
             self._on_leave(self.now, task)
-        users, dirty = self._users, self._dirty
-        dirty.pop(task, None)
-        for elements in (task.work.hosts, task.work.links):
-            for element in elements:
-                present = users[element[0]]
-                del present[task]
-                if present and element[0] in task.coupled:
-                    first = next(iter(present))
-                    if len(present) == 1:
-                        self._alone(first, element[0])
-                    dirty[first] = None
-        for resource in list(task.coupled):
-            self._uncouple(task, resource)
-
-    def _alone(self, task: Task, resource: int) -> None:
-        """*task* is the last one on a resource."""
-        _, largest, total, count = task.coupled[resource]
-        if task.star is not None:
-            self._detach(task)
-        star = self._stars.pop(resource, None)
-        if star is not None:
-            star.entry = 0
-        if largest * count == total:
-            self._uncouple(task, resource)
-            self._refresh(task)
-
-    def _refresh(self, task: Task) -> None:
-        """Compute a task's limit anew: a resource that it uses alone, or a speed, has changed."""
-        if task.star is not None:
-            self._detach(task)
-        resources, coupled, work = self.resources, task.coupled, task.work
-        limit = work.window_rate
-        for host, largest, total, _ in work.hosts:
-            limit = min(limit, resources.speed[host] * work.executor_cores / largest)
-            if host not in coupled:
-                limit = min(limit, resources.capacity[host] / total)
-        for link, _, total, _ in work.links:
-            if link not in coupled:
-                limit = min(limit, resources.capacity[link] / total)
-        task.limit = limit
-        self._dirty[task] = None
+        self._give_up(task)
 
     # Rates
 
     def _settle(self) -> None:
         """Find the rates of all that was touched, and plan its next events."""
         if self._dirty:
-            seen: set[Task] = set()
+            for task in self._stale:
+                task.limit = self._limit(task)
+            self._stale.clear()
             stars: dict[int, Star] = {}
-            for task in self._dirty:
-                if task not in seen:
-                    self._settle_task(task, seen, stars)
+            tangled = [task for task in self._dirty if not self._settle_task(task, stars)]
             self._dirty.clear()
+            if tangled:
+                self._settle_tangled(tangled)
             for star in stars.values():
-                self._solve_star(star)
+                star.advance(self.now, self._scale)
+                level, cut = star.fill(self.resources.capacity[star.resource], self._textbook)
+                self._move_star(star, level, cut)
         if self._on_load is not None and self._touched:
             self._tell_loads(self._on_load)
         self._touched.clear()
 
-    def _settle_task(self, task: Task, seen: set[Task], stars: dict[int, Star]) -> None:
+    def _settle_task(self, task: Task, stars: dict[int, Star]) -> bool:
+        """Give a task its rate, or note its star to be solved; False if others must be looked at first."""
         coupled = task.coupled
         if not coupled:
             self._run_at(task, task.limit)
-            return
-        if len(coupled) == 1:
-            ((resource, element),) = coupled.items()
-            present = self._users[resource]
-            if len(present) == 1:
-                self._run_at(task, min(task.limit, self.resources.capacity[resource] / element[2]))
-                return
-            if (
-                resource >= self.resources.n_hosts
-                and not self._tangled[resource]
-                and not self.resources.fat[resource]
-            ):
-                star = self._stars.get(resource)
-                if star is None:
-                    star = self._stars[resource] = Star(resource, self.now)
-                    for user in present:
-                        star.insert(user)
-                elif task.star is None:
-                    star.insert(task)
-                stars[resource] = star
-                return
-        group = self._component(task)
-        seen.update(group)
-        for member, rate in zip(group, fill(group, self.resources, self._textbook), strict=True):
-            self._run_at(member, rate)
+            return True
+        if len(coupled) > 1:
+            return False
+        ((resource, element),) = coupled.items()
+        if len(self._users[resource]) == 1:
+            self._run_at(task, min(task.limit, self.resources.capacity[resource] / element[2]))
+            return True
+        if not self._can_be_star(resource):
+            return False
+        star = self._star(resource)
+        if task.star is None:
+            star.insert(task)
+        if self._joints.get(resource):
+            return False
+        stars[resource] = star
+        return True
 
-    def _component(self, task: Task) -> list[Task]:
-        """All tasks joined to *task* by shared resources, in order of arrival."""
-        found = {task}
-        stack = [task]
-        resources: set[int] = set()
-        while stack:
-            for resource in stack.pop().coupled:
-                if resource in resources:
-                    continue
-                resources.add(resource)
-                star = self._stars.pop(resource, None)
-                if star is not None:
-                    star.advance(self.now, self._scale)
-                    star.dissolve()
-                for other in self._users[resource]:
-                    if other not in found:
-                        found.add(other)
-                        stack.append(other)
-        return sorted(found, key=_serial)
+    def _settle_tangled(self, tasks: list[Task]) -> None:
+        """Fill the groups of these tasks anew; all that can be in a star is in one."""
+        reached: set[int] = set()
+        for task in tasks:
+            if next(iter(task.coupled)) in reached:
+                continue
+            group, stars = self._component(task, reached)
+            crowds = {}
+            for star in stars:
+                star.advance(self.now, self._scale)
+                crowds[star.resource] = star.crowd()
+            rates = fill(group, self.resources, self._textbook, crowds)
+            self._run_group(group, rates)
+            for star in stars:
+                self._move_star(star, *crowds[star.resource].outcome())
 
-    def _solve_star(self, star: Star) -> None:
-        star.advance(self.now, self._scale)
-        free, caught = star.solve(self.resources.capacity[star.resource], self._textbook)
+    def _move_star(self, star: Star, level: float, cut: float) -> None:
+        """Give a star its new level; it must stand at the present."""
+        free, caught = star.move(level, cut)
         for task in free:
             self._run_at(task, task.limit)
         for task in caught:
@@ -442,17 +330,6 @@ class SharingEngine:
         else:
             seconds, task = coming
             self._plan(later(self.now, seconds * self._scale), task.serial, star)
-
-    def _detach(self, task: Task) -> None:
-        """Take a task out of its star; the star is solved anew later."""
-        star = task.star
-        assert star is not None
-        star.advance(self.now, self._scale)
-        star.remove(task)
-        for other in self._users[star.resource]:
-            if other is not task and other.star is star:
-                self._dirty[other] = None
-                break
 
     def _catch_up(self, task: Task) -> None:
         if task.rate > 0:
@@ -474,13 +351,37 @@ class SharingEngine:
         else:
             task.entry = 0
 
+    def _run_group(self, tasks: list[Task], rates: list[float]) -> None:
+        """Give the tasks of a whole group their rates.
+
+        Only the first end is planned: every change in a group, and an end is one, leads to all its tasks.
+        """
+        scale = self._scale
+        first: Date | None = None
+        coming: list[Task] = []
+        for task, rate in zip(tasks, rates, strict=True):
+            task.entry = 0
+            if task.rate != rate:
+                if task.rate != NO_RATE:
+                    self._catch_up(task)
+                task.rate = rate
+                if self._on_load is not None:
+                    self._touched.update(element[0] for element in task.work.hosts)
+            if rate > 0:
+                date = later((task.tick, task.frac), task.left / rate * scale)
+                if first is None or date < first:
+                    first, coming = date, [task]
+                elif date == first:
+                    coming.append(task)
+        if first is not None:
+            for task in coming:
+                self._plan(first, task.serial, task)
+
     def _tell_loads(self, tell: OnLoad) -> None:
         for host in sorted(self._touched):
-            load = self.load(host)
-            if load != self._loads.get(host, 0.0):
+            load, several = self.load(host), len(self._users[host]) > 1
+            # Of several tasks each may have another part of the same load.
+            if several or host in self._several or load != self._loads.get(host, 0.0):
                 self._loads[host] = load
+                (self._several.add if several else self._several.discard)(host)
                 tell(self.now, host, load)
-
-
-def _serial(task: Task) -> int:
-    return task.serial

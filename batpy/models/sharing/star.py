@@ -1,5 +1,7 @@
 """Many tasks on one shared link, none of them coupled to others by anything else.
 
+Other tasks may cross the link that are coupled elsewhere too; then ``filling`` finds the level.
+
 The rounds of progressive filling need only the tasks' largest demands in order, so a change costs one
 insertion and a few sums of slices. Tasks that the link holds back all receive the same bytes a second (the
 *level*): each stores the bytes of the level at which it ends, and a change of the level touches none of them.
@@ -11,7 +13,7 @@ import heapq
 import math
 from bisect import bisect_left, bisect_right
 
-from batpy.models.sharing.filling import CLOSE, used_up
+from batpy.models.sharing.filling import CLOSE, Crowd, used_up
 from batpy.models.sharing.task import Date, Task, between
 
 # The level's counter starts anew once a task's bytes are so much smaller, since the sum of both is a float.
@@ -58,10 +60,13 @@ class Star:
     def __len__(self) -> int:
         return len(self._tasks)
 
-    @property
-    def tasks(self) -> list[Task]:
-        """The tasks, those with small demands first."""
-        return list(self._tasks)
+    def any(self) -> Task | None:
+        """One of the tasks, or None if there is none."""
+        return self._tasks[0] if self._tasks else None
+
+    def crowd(self) -> Crowd:
+        """The tasks for a filling together with others."""
+        return Crowd(self._demands)
 
     def weight(self, task: Task) -> float:
         """Bytes of *task* on the link."""
@@ -154,24 +159,19 @@ class Star:
         """The tasks that are held back."""
         return [task for task in self._tasks if task.level_end >= 0]
 
-    def dissolve(self) -> None:
-        """Let all tasks go, each with a rate of its own; the star must stand at the present."""
-        for task in self._tasks:
-            if task.level_end >= 0:
-                self.release(task)
-            task.star = None
-        self.entry = 0
-
-    def solve(self, capacity: float, textbook: bool) -> tuple[list[Task], list[Task]]:
-        """Find the level and move the tasks that cross it.
+    def move(self, level: float, cut: float) -> tuple[list[Task], list[Task]]:
+        """Take a new level, and move the tasks that cross it.
 
         The star must stand at the present.
+
+        Args:
+            level: bytes a second of each task that is held back.
+            cut: largest demand that is met in full.
 
         Returns:
             tasks that run at their own limit from now on and did not before, and tasks that are to be held
             back from now on (``hold`` is left to the caller, who knows what they did until now).
         """
-        level, cut = self._fill(capacity, textbook)
         demands, tasks, old = self._demands, self._tasks, self._cut
         low, high = bisect_right(demands, min(old, cut)), bisect_right(demands, max(old, cut))
         free = []
@@ -193,8 +193,8 @@ class Star:
         self._cut = cut
         return free, caught
 
-    def _fill(self, capacity: float, textbook: bool) -> tuple[float, float]:
-        """The level and the largest demand that is met in full; see ``filling`` for the rules."""
+    def fill(self, capacity: float, textbook: bool) -> tuple[float, float]:
+        """Level and cut where nobody else crosses the link; see ``filling`` for the rules."""
         demands = self._demands
         total = len(demands)
         left, level, done, again = capacity, 0.0, 0, 0.0

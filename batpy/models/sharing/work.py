@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 
 import msgspec
 
@@ -18,6 +19,9 @@ from batpy.platforms.network import Fan, FanNetwork, Network, Route
 
 # Bytes of a TCP window (SimGrid's network/TCP-gamma).
 TCP_WINDOW = 4194304.0
+
+# Sets of hosts whose routes are kept; a memory, so results do not depend on it.
+KEPT_PAIRS = 64
 
 Element = tuple[int, float, float, int]
 """Use of one resource: (resource, largest element, sum of the elements, number of elements)."""
@@ -47,6 +51,18 @@ class TaskWork(msgspec.Struct, frozen=True, gc=False):
 NOTHING = TaskWork(0.0, (), ())
 
 
+class Pairs(msgspec.Struct, frozen=True):
+    """The routes of all ordered pairs of some hosts.
+
+    Attributes:
+        crossings: how many of them cross each link.
+        latency: of the longest, in seconds.
+    """
+
+    crossings: Mapping[int, int]
+    latency: float
+
+
 class _Traffic:
     """Sums flows up, link by link."""
 
@@ -71,6 +87,34 @@ class _Traffic:
         """A route is used; *largest* is the largest flow over it."""
         self.latency = max(self.latency, latency)
         self._delay_product = max(self._delay_product, latency * largest)
+
+    def flows(self, routed: Iterable[tuple[Route, float]]) -> None:
+        """Flows one by one; written out, since there may be very many."""
+        seen, fat, first = self.bytes, self._fat, self._first
+        latency, product = self.latency, self._delay_product
+        for route, amount in routed:
+            for link in route.links:
+                resource = first + link
+                if resource not in seen:
+                    seen[resource] = amount
+                elif not fat[resource]:
+                    seen[resource] += amount
+                elif amount > seen[resource]:
+                    seen[resource] = amount
+            lag = route.latency
+            if lag > latency:  # noqa: PLR1730 (twice as fast here)
+                latency = lag
+            if lag * amount > product:  # noqa: PLR1730
+                product = lag * amount
+        self.latency, self._delay_product = latency, product
+
+    def alike(self, pairs: Pairs, amount: float) -> None:
+        """The same bytes over each of some routes, when nothing was added before."""
+        seen, fat, first = self.bytes, self._fat, self._first
+        for link, count in pairs.crossings.items():
+            resource = first + link
+            seen[resource] = amount if fat[resource] else amount * count
+        self.wait(pairs.latency, amount)
 
     def flow(self, route: Route, amount: float, count: int = 1) -> None:
         self.cross(route.links, amount * count, amount)
@@ -99,6 +143,7 @@ class WorkBuilder:
         self._network = network
         self._fan = network.fan if isinstance(network, FanNetwork) else None
         self._fans: dict[int, Fan | None] = {}
+        self._pairs: dict[tuple[int, ...], Pairs] = {}
         self._ends: dict[int, tuple[int, ...]] = {}  # resources of each host's way up and down
 
     def flows(
@@ -113,9 +158,13 @@ class WorkBuilder:
         network = self._network
         if network is not None and len(hosts) > 1:
             route = network.route
-            for sender, receiver, amount in flows:
-                if amount > 0:
-                    traffic.flow(route(hosts[sender], hosts[receiver]), amount)
+            traffic.flows(
+                [
+                    (route(hosts[sender], hosts[receiver]), amount)
+                    for sender, receiver, amount in flows
+                    if amount > 0
+                ]
+            )
         return traffic.work(host_elements(hosts, cpu), executor_cores)
 
     def parallel(
@@ -143,6 +192,8 @@ class WorkBuilder:
             fans = self._star(counts)
             if fans is not None:
                 self._all_to_all(traffic, fans, counts, com)
+            elif len(counts) == n:
+                traffic.alike(self._all_pairs(tuple(hosts), network), com)
             else:
                 for source, sending in counts.items():
                     for target, receiving in counts.items():
@@ -172,6 +223,19 @@ class WorkBuilder:
     def staging(self, source: int, target: int, amount: float) -> TaskWork:
         """``data_staging``: one flow."""
         return self.flows([source, target], (), [(0, 1, amount)])
+
+    def _all_pairs(self, hosts: tuple[int, ...], network: Network) -> Pairs:
+        """Found once for tasks that come again on the same hosts: there may be very many routes."""
+        known = self._pairs.get(hosts)
+        if known is None:
+            route = network.route
+            routes = [route(a, b) for a in hosts for b in hosts if a != b]
+            crossings = Counter(chain.from_iterable([route.links for route in routes]))
+            known = Pairs(crossings, max([route.latency for route in routes]))
+            if len(self._pairs) >= KEPT_PAIRS:
+                self._pairs.clear()
+            self._pairs[hosts] = known
+        return known
 
     def _star(self, hosts: Iterable[int]) -> list[Fan] | None:
         """Fans of the hosts if they all belong to one star."""
