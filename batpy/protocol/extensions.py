@@ -13,6 +13,7 @@ from typing import Literal
 
 import msgspec
 
+from batpy.base.serving import NO_LATEST, ActionName, Inference, LoadedModel, Timing, WorkerMemoryInfo
 from batpy.protocol.messages import Event
 
 Number = int | float
@@ -84,6 +85,7 @@ class PipelineSubmitted(Event):
 
     Attributes:
         tick: index of the pipeline run's own tick (its resolution may differ from the run's).
+        pipelines: new state of earlier pipelines that changed; empty when a later event carries them.
         pools: all pools after this tick; None when a later event of the same message carries them.
     """
 
@@ -95,6 +97,7 @@ class PipelineSubmitted(Event):
     has_failures: bool
     timed_out: bool
     operators: tuple[OperatorView, ...]
+    pipelines: tuple[PipelineView, ...] = ()
     pools: tuple[PoolView, ...] | None = None
 
 
@@ -105,7 +108,7 @@ class ContainerEnded(Event):
         tick: see ``PipelineSubmitted``.
         ops: ids of all its operators; ``cpu`` and ``ram`` (GB) are its allocation.
         error: None, ``OOM`` or ``timeout``.
-        pipelines: new state of the pipelines that this end touched.
+        pipelines: new state of the pipelines that changed, those that this end touched first of all.
         pools: see ``PipelineSubmitted``.
     """
 
@@ -161,11 +164,6 @@ class SuspendContainer(Event):
 # --------------------------------------------------------------------------- serving
 # Dates and durations are integer nanoseconds since the start of the simulation, whatever the run's
 # resolution; 0 in ``earliest`` means no lower bound, NO_LATEST in ``latest`` no upper bound.
-
-NO_LATEST = 2**64 - 1
-ActionName = Literal[
-    "LOAD_MODEL_FROM_DISK", "LOAD_WEIGHTS", "EVICT_WEIGHTS", "INFER", "CLEAR_CACHE", "GET_WORKER_STATE"
-]
 
 
 class InferenceRequested(Event):
@@ -247,74 +245,6 @@ class ClearCache(WorkerAction):
 
 class GetWorkerState(WorkerAction):
     """Ask for the worker's memory and models; has no window."""
-
-
-class Timing(msgspec.Struct, frozen=True):
-    """One step of an action, in nanoseconds."""
-
-    begin: int
-    end: int
-    duration: int
-
-
-class LoadedModel(msgspec.Struct, frozen=True):
-    """What LOAD_MODEL_FROM_DISK found out; sizes in bytes, of one input at batch size 1."""
-
-    input_size: int
-    output_size: int
-    supported_batch_sizes: tuple[int, ...]
-    batch_size_exec_times_nanos: tuple[int, ...]
-    weights_size_in_cache: int
-    num_weights_pages: int
-    weights_load_time_nanos: int
-    copies_created: int
-
-
-class Inference(msgspec.Struct, frozen=True):
-    """The steps of a successful INFER; GPU clocks in MHz."""
-
-    copy_input: Timing
-    exec: Timing
-    copy_output: Timing
-    gpu_id: int
-    gpu_clock_before: int
-    gpu_clock: int
-    output_size: int
-
-
-class GpuInfo(msgspec.Struct, frozen=True):
-    """One GPU; ``models`` are the sorted ids whose weights are completely loaded."""
-
-    id: int
-    weights_cache_size: int
-    weights_cache_total_pages: int
-    models: tuple[int, ...]
-    io_pool_size: int
-    workspace_pool_size: int
-
-
-class ModelInfo(msgspec.Struct, frozen=True):
-    """One model known to a worker; ``source`` is its path as given."""
-
-    id: int
-    source: str
-    input_size: int
-    output_size: int
-    supported_batch_sizes: tuple[int, ...]
-    weights_size: int
-    num_weights_pages: int
-    weights_load_time_nanos: int
-    batch_size_exec_times_nanos: tuple[int, ...]
-
-
-class WorkerMemoryInfo(msgspec.Struct, frozen=True):
-    """Answer to GET_WORKER_STATE; bytes, models by ascending id."""
-
-    page_size: int
-    host_weights_cache_size: int
-    host_io_pool_size: int
-    gpus: tuple[GpuInfo, ...]
-    models: tuple[ModelInfo, ...]
 
 
 class ActionResult(Event):

@@ -5,8 +5,11 @@ Whether a decision is possible (the job exists, the hosts are free) is for the s
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
+
+import msgspec
 
 from batpy.protocol import messages as m
 from batpy.protocol import vocabulary
@@ -127,6 +130,32 @@ RULES: dict[type[m.Event], Callable[[Any], None]] = {
     m.Answer: _answer,
     m.Notify: _notify,
 }
+
+
+_HOSTS = ("alloc", "resources")
+_AT = re.compile(r"^(?P<problem>.*?)(?: - at `(?:key` in `)?\$\.?(?P<path>.*)`)?$", re.DOTALL)
+
+
+def check_event(event: m.Event) -> None:
+    """Refuse an event that a codec could not write, or whose reader would refuse it; for what a user made.
+
+    Raises:
+        FormError: a field is not of its type or breaks a rule of ``RULES``.
+    """
+    try:
+        msgspec.convert(msgspec.to_builtins(event), type(event))
+    except (TypeError, ValueError, OverflowError, RecursionError) as why:
+        parts = _AT.match(str(why))
+        assert parts is not None  # the pattern matches any text
+        problem = parts["problem"]
+        raise FormError(parts["path"] or "", problem[:1].lower() + problem[1:]) from None
+    for name in _HOSTS:
+        if (hosts := getattr(event, name, None)) is not None:
+            check_hosts(name, hosts)
+    if (io_job := getattr(event, "additional_io_job", None)) is not None:
+        check_hosts("additional_io_job.alloc", io_job.alloc)
+    if (rule := RULES.get(type(event))) is not None:
+        rule(event)
 
 
 def is_int_text(text: str) -> bool:

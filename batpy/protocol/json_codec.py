@@ -130,7 +130,8 @@ class JsonCodec:
                 ticks = now
                 if seconds < now_seconds:
                     ticks = min(nearest_tick(seconds, ticks_per_second), now)
-                elif seconds * ticks_per_second > now + 0.5:  # noise below half a tick passes
+                elif seconds > now_seconds and seconds * ticks_per_second > now + 0.5:
+                    # Noise below half a tick passes; the very same number does, however it is rounded.
                     problem = f"{seconds!r} is later than the message's now {now_seconds!r}"
                     raise RemoteProtocolError(_place(data, index, "timestamp", problem))
                 kind, read = READERS[type(one)]

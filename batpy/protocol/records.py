@@ -52,6 +52,7 @@ class Submitted(Record, tag="submit", frozen=True):
         walltime: ticks, or -1 for none.
         user, queue: as text, "" if unknown.
         dynamic: registered by a scheduler.
+        work: of such a job, its flops, bytes and seconds of sleep; empty if not known, and of other jobs.
     """
 
     job: str
@@ -62,6 +63,7 @@ class Submitted(Record, tag="submit", frozen=True):
     user: str = ""
     queue: str = ""
     dynamic: bool = False
+    work: tuple[float, ...] = ()
 
 
 class Started(Record, tag="start", frozen=True):
@@ -93,10 +95,18 @@ class Relabelled(Record, tag="relabel", frozen=True):
 
 
 class KillAsked(Record, tag="kill", frozen=True):
-    """A KILL_JOB took effect on these running jobs; ``progress`` is the tree sent to the scheduler."""
+    """A KILL_JOB took effect on these running jobs; ``progress`` is the tree sent to the scheduler.
+
+    Attributes:
+        leaf_since: of each job, the tick at which the leaf it was in began; empty in older journals.
+        work: of each job, nine figures: flops, bytes and seconds of sleep of the whole job, of those leaves
+            that were over, and of all that was done (``batpy.models.work``).
+    """
 
     jobs: tuple[str, ...]
     progress: dict[str, Any]
+    leaf_since: tuple[int, ...] = ()
+    work: tuple[tuple[float, ...], ...] = ()
 
 
 class Annotated(Record, tag="metadata", frozen=True):
@@ -137,20 +147,41 @@ class HostsSwitched(Record, tag="switched", frozen=True):
     sleep: bool
 
 
+class HostPower(msgspec.Struct, array_like=True, frozen=True):
+    """What some equal hosts draw.
+
+    Attributes:
+        speeds: flops a second of a core, by pstate.
+        watts: idle, epsilon and full watts, by pstate.
+        sleeps: pstates of sleep, of the way into it and of the way out of it.
+    """
+
+    hosts: HostSet
+    cores: int
+    speeds: tuple[float, ...]
+    watts: tuple[tuple[float, float, float], ...]
+    sleeps: tuple[tuple[int, int, int], ...] = ()
+
+
 class EnergyBegins(Record, tag="energy_begins", frozen=True):
     """Second record of a run with energy.
 
     Attributes:
         pstates: hosts by initial pstate, in order of the pstates.
         sleeping: hosts that sleep at the beginning.
+        powers: the figures of all hosts that have some; empty in journals of older versions.
     """
 
     pstates: tuple[tuple[int, HostSet], ...]
     sleeping: HostSet = ()
+    powers: tuple[HostPower, ...] = ()
 
 
 class EnergyMeasured(Record, tag="energy", frozen=True):
-    """What all hosts have consumed, told after a job's start, before a job's end, and after a pstate change.
+    """What all hosts have consumed.
+
+    Told after a job's start, before a job's end, and for a SET_RESOURCE_STATE twice: before anything changes,
+    and when it is complete.
 
     Attributes:
         event: ``s`` start, ``e`` end, ``p`` pstate, as in Batsim's ``consumed_energy.csv``; "" for the first
@@ -161,6 +192,8 @@ class EnergyMeasured(Record, tag="energy", frozen=True):
         job: that started or ended, or "".
         job_joules: of an ended job: consumption of its whole hosts from its start to its end (Batsim 4.2.1;
             hosts shared by several jobs count for each of them), else 0.
+        fair_joules: of an ended job: its share of what its hosts consumed, each joule counted once; see
+            ``batpy.models.energy_shares``.
     """
 
     event: str
@@ -169,6 +202,76 @@ class EnergyMeasured(Record, tag="energy", frozen=True):
     lag: float = 0.0
     job: str = ""
     job_joules: float = 0.0
+    fair_joules: float = 0.0
+
+
+class EnergyEnds(Record, tag="energy_ends", frozen=True):
+    """Last record but one of a whole run with energy: where all joules went.
+
+    Attributes:
+        joules: of all hosts since 0: the sum of the other four.
+        jobs: shares of all jobs.
+        idle, sleeping, switching: of hosts without a job.
+    """
+
+    joules: float
+    jobs: float
+    idle: float
+    sleeping: float
+    switching: float
+
+
+class RequestArrived(Record, tag="request", frozen=True):
+    """A client asked for an inference.
+
+    Attributes:
+        request: full id, ``workload!name``.
+        deadline: a date in nanoseconds; an answer that is later counts as late.
+    """
+
+    request: str
+    model: int
+    batch: int
+    deadline: int
+
+
+class RequestEnded(Record, tag="response", frozen=True):
+    """A request was answered, or is still queued at the end of the run.
+
+    Attributes:
+        status: as the client was told; 0 success, -1 if it never was told anything.
+    """
+
+    request: str
+    status: int
+
+
+class ActionAsked(Record, tag="action", frozen=True):
+    """A worker took an action; ``gpu``, ``model`` and ``batch`` are -1 where the action has none."""
+
+    id: int
+    host: int
+    action: str
+    gpu: int = -1
+    model: int = -1
+    batch: int = -1
+
+
+class ActionEnded(Record, tag="result", frozen=True):
+    """An action has its result; dates in nanoseconds.
+
+    Attributes:
+        status: 0, or the worker's error code.
+        begin, end: of the copy, the eviction or the execution; -1 after an error and for other actions.
+        sent: when it was over.
+    """
+
+    id: int
+    host: int
+    status: int
+    begin: int
+    end: int
+    sent: int
 
 
 class Refused(Record, tag="refused", frozen=True):
@@ -211,6 +314,11 @@ AnyRecord = (
     | HostsSwitched
     | EnergyBegins
     | EnergyMeasured
+    | EnergyEnds
+    | RequestArrived
+    | RequestEnded
+    | ActionAsked
+    | ActionEnded
     | Refused
     | RunEnds
 )

@@ -5,8 +5,8 @@ Columns as in Batsim 4.2.1; dates are exact decimals.
 
 from __future__ import annotations
 
-from batpy.protocol.hostset import to_text
-from batpy.protocol.records import EnergyBegins, EnergyMeasured, PstateAsked
+from batpy.protocol.hostset import size, to_text
+from batpy.protocol.records import EnergyBegins, EnergyEnds, EnergyMeasured, PstateAsked
 from batpy.results.decimals import fixed_text, shortened
 
 CONSUMED_ENERGY = "consumed_energy.csv"
@@ -28,14 +28,21 @@ class EnergyFold:
         ticks_per_second: resolution of the run.
 
     Attributes:
-        of_job: joules of each job whose end is near, until its row is written.
+        of_job: joules of each job whose end is near, until its row is written: of its whole hosts, and its
+            fair share of them.
+        joules: of all hosts, as measured last.
+        ends: where all joules went, None unless the run is whole.
+        switched_off, switched_on: number of hosts whose switching has begun.
         energy_rows, pstate_rows: rows that nobody has taken yet.
     """
 
     def __init__(self, begins: EnergyBegins, ticks_per_second: int) -> None:
         self._second = ticks_per_second
         self._fixed = fixed_text(ticks_per_second)
-        self.of_job: dict[str, float] = {}
+        self.of_job: dict[str, tuple[float, float]] = {}
+        self.joules = 0.0
+        self.ends: EnergyEnds | None = None
+        self.switched_off = self.switched_on = 0
         self.energy_rows: list[str] = []
         self.pstate_rows = [f"0,{to_text(hosts)},{pstate}\n" for pstate, hosts in begins.pstates]
         self._at_first_submission: float | None = None
@@ -51,11 +58,12 @@ class EnergyFold:
     def measured(self, record: EnergyMeasured) -> None:
         """Take what was measured."""
         event = record.event
+        self.joules = record.joules
         if not event:
             self._at_first_submission = record.joules
             return
         if event == "e":
-            self.of_job[record.job] = record.job_joules
+            self.of_job[record.job] = (record.job_joules, record.fair_joules)
             self._at_last_end = record.joules
         time, joules, lag = record.time, record.joules, record.lag
         earlier, had, lagged = self._before
@@ -69,5 +77,12 @@ class EnergyFold:
 
     def asked(self, record: PstateAsked) -> None:
         """Take a change of pstates that begins or is complete."""
+        self.switched_off += size(record.off)
+        self.switched_on += size(record.on)
         state = record.state if record.done else TO_SLEEP if record.sleep else TO_COMPUTE
         self.pstate_rows.append(f"{shortened(self._fixed(record.time))},{to_text(record.hosts)},{state}\n")
+
+    def ended(self, record: EnergyEnds) -> None:
+        """Take where all joules went."""
+        self.ends = record
+        self.joules = record.joules

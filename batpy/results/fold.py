@@ -13,10 +13,13 @@ from batpy.base.errors import InputError
 from batpy.protocol.hostset import EMPTY, HostSet
 from batpy.protocol.messages import REJECTED
 from batpy.protocol.records import (
+    ActionAsked,
+    ActionEnded,
     Annotated,
     AnyRecord,
     Ended,
     EnergyBegins,
+    EnergyEnds,
     EnergyMeasured,
     HostsChanged,
     HostsSwitched,
@@ -26,6 +29,8 @@ from batpy.protocol.records import (
     Refused,
     Rejected,
     Relabelled,
+    RequestArrived,
+    RequestEnded,
     RunBegins,
     RunEnds,
     Started,
@@ -33,7 +38,7 @@ from batpy.protocol.records import (
 )
 from batpy.results.energy import EnergyFold
 from batpy.results.journal import BUNCH, JournalReader
-from batpy.results.states import DARK, SLEEPING, SWITCHING_OFF, SWITCHING_ON, HostStates
+from batpy.results.states import ASLEEP, SLEEPING, SWITCHING_OFF, SWITCHING_ON, HostStates
 
 # Submission, start tick, allocation, how many of its hosts are compute hosts.
 Life = tuple[Submitted, int, HostSet, int]
@@ -47,7 +52,7 @@ WhenOver = Callable[[list[Over]], None]
 WhenOccupied = Callable[[list[Occupation]], None]
 WhenMeasured = Callable[[EnergyFold], None]
 # Place among the occupations of a bunch from which on so many hosts sleep, are switched on, are switched off.
-DarkStep = tuple[int, tuple[int, ...]]
+SleepStep = tuple[int, tuple[int, ...]]
 Handler = Callable[[Any], None]
 
 
@@ -72,7 +77,7 @@ class JobFold:
         last_end: latest end of a job, in ticks.
         refused: number of decisions that broke a rule and changed nothing.
         energy: what is known of energy, None in a run without.
-        dark_steps: changes in the number of hosts that sleep or are being switched, of the present bunch.
+        sleep_steps: changes in the number of hosts that sleep or are being switched, of the present bunch.
         pstate_requests, pstate_changes: number of SET_RESOURCE_STATE, and of hosts they named.
     """
 
@@ -95,8 +100,10 @@ class JobFold:
         self.on_occupied: list[WhenOccupied] = []
         self.on_energy: list[WhenMeasured] = []
         self.energy: EnergyFold | None = None
-        self.dark_steps: list[DarkStep] = []
+        self.sleep_steps: list[SleepStep] = []
         self._keep_busy_steps = keep_busy_steps
+        # Since the last record of a request: what is complete without any switching has no row of its own.
+        self._has_switched = False
         self._over: list[Over] = []
         self._occupied: list[Occupation] = []
         # Jobs declared over while they still hold their hosts (CHANGE_JOB_STATE on a job that was executed).
@@ -111,7 +118,10 @@ class JobFold:
             HostsSwitched: self._hosts_switched,
             EnergyBegins: self._energy_begun,
             EnergyMeasured: self._measured,
+            EnergyEnds: self._energy_ended,
             KillAsked: _nothing,
+            # Serving has tables of its own.
+            **dict.fromkeys((RequestArrived, RequestEnded, ActionAsked, ActionEnded), _nothing),
             Refused: self._refused,
             RunEnds: self._ended_run,
         }
@@ -183,12 +193,15 @@ class JobFold:
         if self._over:
             for over in self.on_over:
                 over(self._over)
+            if self.energy is not None:
+                for job in self._over:
+                    self.energy.of_job.pop(job[0].job, None)
             self._over.clear()
         if self._occupied:
             for occupied in self.on_occupied:
                 occupied(self._occupied)
             self._occupied.clear()
-            self.dark_steps.clear()
+            self.sleep_steps.clear()
         if self.energy is not None:
             for energy in self.on_energy:
                 energy(self.energy)
@@ -213,6 +226,8 @@ class JobFold:
         if life is None:
             raise _misplaced(record, f"{record.job} does not run")
         self.states.end(record.time, life[2], life[3])
+        if self.energy is not None:
+            self.energy.of_job.pop(record.job, None)
 
     def _rejected(self, record: Rejected | Relabelled) -> None:
         job = record.job
@@ -249,41 +264,49 @@ class JobFold:
         lives = (*self.running.values(), *self._leaving.values())
         self.states.change(record.time, record.hosts, record.available, [life[2] for life in lives])
         if self.energy is not None:
-            self._note_dark()
+            self._note_asleep()
 
     def _pstate_asked(self, record: PstateAsked) -> None:
-        if not record.done:
+        if record.done:
+            changed = self._has_switched
+        else:
+            changed = True
             self.pstate_requests += 1
             self.pstate_changes += sum(last - first + 1 for first, last in record.hosts)
-
-        if self.energy is None:
-            return
-        self.energy.asked(record)
-        if not record.done:
-            self.states.darken(record.time, record.off, SWITCHING_OFF)
-            self.states.darken(record.time, record.on, SWITCHING_ON)
-            self._note_dark()
-            self._occupied.append((record.time, self.states.idle, self.states.computing))
+            if self.energy is not None:
+                self.states.set_asleep(record.time, record.off, SWITCHING_OFF)
+                self.states.set_asleep(record.time, record.on, SWITCHING_ON)
+                self._note_asleep()
+        if self.energy is not None:
+            self.energy.asked(record)
+            if changed:
+                self._occupied.append((record.time, self.states.idle, self.states.computing))
+        self._has_switched = False
 
     def _hosts_switched(self, record: HostsSwitched) -> None:
-        self.states.darken(record.time, record.hosts, SLEEPING if record.sleep else None)
-        self._note_dark()
-        self._occupied.append((record.time, self.states.idle, self.states.computing))
+        self.states.set_asleep(record.time, record.hosts, SLEEPING if record.sleep else None)
+        self._note_asleep()
+        self._has_switched = True
 
     def _energy_begun(self, record: EnergyBegins) -> None:
         if self.begins is None or self.energy is not None:
             raise _misplaced(record, "energy begins once, after the run")
         self.energy = EnergyFold(record, self.begins.ticks_per_second)
-        self.states.darken(record.time, record.sleeping, SLEEPING)
-        self._note_dark()
+        self.states.set_asleep(record.time, record.sleeping, SLEEPING)
+        self._note_asleep()
 
-    def _note_dark(self) -> None:
-        self.dark_steps.append((len(self._occupied), tuple(self.states.dim[kind] for kind in DARK)))
+    def _note_asleep(self) -> None:
+        self.sleep_steps.append((len(self._occupied), tuple(self.states.nb_asleep[kind] for kind in ASLEEP)))
 
     def _measured(self, record: EnergyMeasured) -> None:
         if self.energy is None:
             raise _misplaced(record, "the run has no energy")
         self.energy.measured(record)
+
+    def _energy_ended(self, record: EnergyEnds) -> None:
+        if self.energy is None:
+            raise _misplaced(record, "the run has no energy")
+        self.energy.ended(record)
 
     def _refused(self, _record: Refused) -> None:
         self.refused += 1

@@ -1,22 +1,14 @@
-"""The journal's file: every record of a run in the order it happened, as MessagePack.
+"""The simulator's journal: every record of a run in the order it happened.
 
-``journal.msgpack`` is a plain sequence of MessagePack arrays. The first is ``["batpy-journal", 1]``, each of
-the others is one record: its tag, then its fields in the order of ``batpy.protocol.records``. Nothing in it
-depends on the machine: equal runs give equal bytes.
-
-An integer that MessagePack cannot hold (a date beyond 2**63 ticks) is written as an extension of type 1, its
-decimal digits.
+``journal.msgpack`` holds the records of ``batpy.protocol.records``; the form of the file is
+``batpy.results.container``'s.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, BinaryIO
 
-import msgspec
-
-from batpy.base.errors import InputError, one_line
 from batpy.protocol import hostset
 from batpy.protocol.hostset import HostSet
 from batpy.protocol.records import (
@@ -30,45 +22,17 @@ from batpy.protocol.records import (
     RunEnds,
     Started,
 )
+from batpy.results.container import BUNCH, MOST_HOSTS, RecordReader, RecordWriter
+
+__all__ = ["BUNCH", "JOURNAL", "JournalReader", "JournalWriter", "read_journal"]
 
 JOURNAL = "journal.msgpack"
-MAGIC = "batpy-journal"
-VERSION = 1
-# The writer hands its records to the system whenever this many have gathered (about 50 KiB).
-BUNCH = 1024
-# No record is longer: a longer one is taken for damage.
-MOST_RECORD_BYTES = 64 * 1024 * 1024
-# No park is larger: a larger one is taken for damage.
-MOST_HOSTS = 10_000_000
-BIG_INTEGER = 1
-
-_READ_BYTES = 256 * 1024
 
 
-class JournalWriter:
-    """A sink that streams records to a file.
+class JournalWriter(RecordWriter[AnyRecord]):
+    """Streams a simulator's records to a file; a kill, whose progress tree others hold too, at once."""
 
-    Records are handed to the system each 1,024 records, on ``flush`` and on ``close``; what was handed over
-    stays readable even if the process is killed the next moment. A record must not be changed once written:
-    it may be encoded later (a kill, whose progress tree others hold too, is encoded at once).
-
-    Args:
-        path: the file; an older one is replaced.
-
-    Raises:
-        InputError: the file cannot be written (here and in every method).
-    """
-
-    def __init__(self, path: str | Path) -> None:
-        self._path = str(path)
-        self._pending: list[AnyRecord] = []
-        self._failure: InputError | None = None
-        self._encode = msgspec.msgpack.Encoder().encode
-        try:
-            self._file: BinaryIO = open(path, "wb", buffering=0)  # noqa: SIM115 - closed by close()
-        except OSError as error:
-            raise _unwritable(self._path, error) from None
-        self._put(memoryview(msgspec.msgpack.encode([MAGIC, VERSION])))
+    magic = "batpy-journal"
 
     def write(self, record: AnyRecord) -> None:
         """Take the next record."""
@@ -77,185 +41,17 @@ class JournalWriter:
         if len(pending) >= BUNCH or type(record) is KillAsked:
             self.flush()
 
-    def write_many(self, records: Sequence[AnyRecord]) -> bytes | None:
-        """Take the next records and hand them to the system.
 
-        Returns:
-            the records as one MessagePack array, or None if a date is too large for plain MessagePack.
-        """
-        if self._pending:
-            self.flush()
-        return self._put_all(records)
+class JournalReader(RecordReader[AnyRecord]):
+    """Reads a simulator's journal."""
 
-    def flush(self) -> None:
-        """Hand everything written so far to the system."""
-        pending, self._pending = self._pending, []
-        self._put_all(pending)
+    magic = JournalWriter.magic
+    family = AnyRecord
+    closing = RunEnds
 
-    def _put_all(self, records: Sequence[AnyRecord]) -> bytes | None:
-        """Write the bytes of the records one after the other.
-
-        They are encoded as one array, whose head is then left out: a call for each costs three times more.
-        """
-        try:
-            data = self._encode(records)
-        except OverflowError:
-            self._put(memoryview(b"".join(map(self._encode_any, records))))
-            return None
-        count = len(records)
-        # Length of an array's head in MessagePack: fixarray, array 16, array 32.
-        self._put(memoryview(data)[1 if count < 16 else 3 if count < 2**16 else 5 :])
-        return data
-
-    def _encode_any(self, record: AnyRecord) -> bytes:
-        try:
-            return self._encode(record)
-        except OverflowError:
-            return _encode_big(record)
-
-    def _put(self, view: memoryview) -> None:
-        if self._failure is not None:
-            # Half a record may stand at the end: nothing may follow it, even if there is room again.
-            raise self._failure
-        try:
-            while view:
-                view = view[self._file.write(view) :]
-        except OSError as error:
-            self._failure = _unwritable(self._path, error)
-            raise self._failure from None
-
-    def close(self) -> None:
-        """Flush and close; harmless when called again."""
-        if not self._file.closed:
-            try:
-                self.flush()
-            finally:
-                self._file.close()
-
-
-class JournalReader:
-    """Reads a journal record by record, in bounded memory.
-
-    Iterate it once; then the attributes say how the file ends.
-
-    Attributes:
-        path: the file as it was named.
-        records: number of records read so far.
-        offset: byte just after the last record read.
-        truncated: bytes of an unfinished record at the end (a killed run leaves one), else 0.
-        complete: the last record is the closing marker.
-
-    Raises:
-        InputError: while iterating, if the file is missing, is no journal, or is damaged; names the byte and
-            the number of the record (from 1).
-    """
-
-    def __init__(self, path: str | Path) -> None:
-        self.path = self._path = str(path)
-        self._decoder = msgspec.msgpack.Decoder(AnyRecord)
-        self.records = 0
-        self.offset = 0
-        self.truncated = 0
-        self.complete = False
-
-    def check(self) -> None:
-        """Look at the beginning of the file only.
-
-        Raises:
-            InputError: the file is missing or is no journal.
-        """
-        for _ in JournalReader(self.path):
-            return
-
-    def __iter__(self) -> Iterator[AnyRecord]:
-        try:
-            with open(self._path, "rb") as file:
-                yield from self._read(file)
-        except OSError as error:
-            why = error.strerror or str(error)
-            raise InputError(f"cannot read the journal: {why}", source=self._path) from None
-
-    def _read(self, file: BinaryIO) -> Iterator[AnyRecord]:
-        frames = self._frames(file)
-        self._check_head(next(frames, b""))
-        for frame in frames:
-            if self.complete:
-                raise self._damaged("a record follows the closing marker", len(frame))
-            record = self._decode(frame)
-            if problem := _implausible(record):
-                raise self._damaged(problem, len(frame))
-            self.records += 1
-            self.complete = type(record) is RunEnds
-            yield record
-
-    def _frames(self, file: BinaryIO) -> Iterator[bytes]:
-        """The bytes of each whole MessagePack value, and ``truncated`` at the end."""
-        import msgpack
-
-        scanner = msgpack.Unpacker(max_buffer_size=MOST_RECORD_BYTES + _READ_BYTES)
-        pending = b""
-        while chunk := file.read(_READ_BYTES):
-            try:
-                scanner.feed(chunk)
-            except msgpack.BufferFull:
-                raise self._damaged(f"longer than {MOST_RECORD_BYTES} bytes") from None
-            pending += chunk
-            base = self.offset
-            while True:
-                try:
-                    scanner.skip()
-                except msgpack.OutOfData:
-                    break
-                except (ValueError, msgpack.UnpackException):
-                    raise self._damaged("not MessagePack") from None
-                end = scanner.tell()
-                frame = pending[self.offset - base : end - base]
-                self.offset = end
-                yield frame
-            pending = pending[self.offset - base :]
-        self.truncated = len(pending)
-        if pending:
-            self._check_tail(pending)
-
-    def _check_head(self, frame: bytes) -> None:
-        try:
-            head = msgspec.msgpack.decode(frame)
-        except msgspec.DecodeError:
-            head = None
-        if not (isinstance(head, list) and len(head) == 2 and head[0] == MAGIC):
-            raise InputError(f"not a journal: it must begin with [{MAGIC!r}, version]", source=self._path)
-        if head[1] != VERSION:
-            raise InputError(
-                f"journal of version {head[1]!r}, this program reads version {VERSION}", source=self._path
-            )
-
-    def _check_tail(self, tail: bytes) -> None:
-        """An unfinished record is the mark of a killed run; unfinished nonsense is damage."""
-        try:
-            self._decoder.decode(tail)
-        except msgspec.ValidationError as error:
-            if "ext" not in str(error):
-                raise self._damaged(str(error)) from None
-        except msgspec.DecodeError:
-            pass
-
-    def _decode(self, frame: bytes) -> AnyRecord:
-        try:
-            return self._decoder.decode(frame)
-        except msgspec.ValidationError as error:
-            try:
-                return _decode_big(frame)
-            except (msgspec.ValidationError, ValueError):
-                raise self._damaged(str(error), len(frame)) from None
-        except msgspec.DecodeError as error:
-            raise self._damaged(str(error), len(frame)) from None
-
-    def _damaged(self, why: str, length: int = 0) -> InputError:
-        return InputError(
-            f"damaged journal: {one_line(why)}",  # the decoder quotes what it found, ends of line too
-            source=self._path,
-            path=f"byte {self.offset - length}, record {self.records + 1}",
-        )
+    def implausible(self, record: AnyRecord) -> str:
+        """See ``RecordReader``."""
+        return _implausible(record)
 
 
 def read_journal(path: str | Path) -> Iterator[AnyRecord]:
@@ -265,10 +61,6 @@ def read_journal(path: str | Path) -> Iterator[AnyRecord]:
         InputError: the file is missing, is no journal, or is damaged.
     """
     return iter(JournalReader(path))
-
-
-def _unwritable(path: str, error: OSError) -> InputError:
-    return InputError(f"cannot write: {error.strerror or error}", source=path)
 
 
 def _implausible(record: AnyRecord) -> str:
@@ -284,7 +76,11 @@ def _implausible(record: AnyRecord) -> str:
         if type(record) is PstateAsked:
             hosts = (*hosts, *record.off, *record.on)
     elif type(record) is EnergyBegins:
-        hosts = record.sleeping
+        hosts = (*record.sleeping, *_energy_hosts(record))
+        for power in record.powers:
+            if power.cores < 1 or not power.watts or len(power.watts) != len(power.speeds):
+                told = f"{len(power.speeds)} speeds and {len(power.watts)} watts on {power.cores} cores"
+                return f"a host has {told}"
     elif type(record) is RunBegins:
         if record.ticks_per_second < 1:
             return f"{record.ticks_per_second} ticks a second, there must be one or more"
@@ -296,28 +92,8 @@ def _implausible(record: AnyRecord) -> str:
     return ""
 
 
-def _encode_big(record: AnyRecord) -> bytes:
-    """The bytes of a record that holds an integer beyond 64 bits."""
-
-    def storable(value: Any) -> Any:
-        if isinstance(value, int) and not -(2**63) <= value < 2**64:
-            return msgspec.msgpack.Ext(BIG_INTEGER, str(value).encode())
-        if isinstance(value, (list, tuple)):
-            return [storable(item) for item in value]
-        if isinstance(value, dict):
-            return {key: storable(item) for key, item in value.items()}
-        return value
-
-    fields = [getattr(record, name) for name in record.__struct_fields__]
-    return msgspec.msgpack.encode([record.__struct_config__.tag, *map(storable, fields)])
-
-
-def _decode_big(frame: bytes) -> AnyRecord:
-    def integer(code: int, data: memoryview) -> int:
-        if code != BIG_INTEGER:
-            raise ValueError(f"unknown extension type {code}")
-        return int(bytes(data))
-
-    tree = msgspec.msgpack.Decoder(ext_hook=integer).decode(frame)
-    record: AnyRecord = msgspec.convert(tree, AnyRecord)
-    return record
+def _energy_hosts(record: EnergyBegins) -> Iterator[tuple[int, int]]:
+    for _, hosts in record.pstates:
+        yield from hosts
+    for power in record.powers:
+        yield from power.hosts

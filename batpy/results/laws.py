@@ -14,7 +14,12 @@ import msgspec
 
 from batpy.protocol import hostset
 from batpy.protocol.hostset import HostSet
-from batpy.protocol.messages import COMPLETED_SUCCESSFULLY, COMPLETED_WALLTIME_REACHED, REJECTED
+from batpy.protocol.messages import (
+    COMPLETED_SUCCESSFULLY,
+    COMPLETED_WALLTIME_REACHED,
+    FINAL_STATES,
+    REJECTED,
+)
 from batpy.protocol.records import (
     Annotated,
     AnyRecord,
@@ -29,10 +34,6 @@ from batpy.protocol.records import (
     RunEnds,
     Started,
     Submitted,
-)
-
-FINAL_STATES = frozenset(
-    ("COMPLETED_SUCCESSFULLY", "COMPLETED_FAILED", "COMPLETED_WALLTIME_REACHED", "COMPLETED_KILLED")
 )
 
 

@@ -11,6 +11,8 @@ from operator import truediv
 
 import msgspec
 
+from batpy.base.quantiles import quantile
+
 # Bounded slowdown does not let jobs shorter than this many seconds dominate (Feitelson and Rudolph 1998).
 TAU_SECONDS = 10
 
@@ -36,16 +38,10 @@ def spread(values: Sequence[int] | Sequence[float], unit: int) -> Spread:
     return Spread(
         # fsum: the plain sum of floats depends on the version of Python.
         mean=(sum(ordered) if isinstance(ordered[0], int) else math.fsum(ordered)) / len(ordered) / unit,
-        median=_quantile(ordered, 1, 2) / unit,
-        p95=_quantile(ordered, 19, 20) / unit,
+        median=quantile(ordered, 1, 2) / unit,
+        p95=quantile(ordered, 19, 20) / unit,
         max=ordered[-1] / unit,
     )
-
-
-def _quantile(ordered: Sequence[int] | Sequence[float], numerator: int, denominator: int) -> float:
-    rank, rest = divmod(numerator * (len(ordered) - 1), denominator)
-    low = ordered[rank]
-    return low if rest == 0 else low + (ordered[rank + 1] - low) * rest / denominator
 
 
 def slowdowns(turnarounds: Sequence[int], runs: Sequence[int]) -> list[float]:

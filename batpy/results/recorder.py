@@ -9,9 +9,11 @@ import msgspec
 
 from batpy.base.errors import InputError
 from batpy.protocol.records import AnyRecord, KillAsked
+from batpy.results.accounting import SHARING_TABLES
 from batpy.results.energy import ENERGY_TABLES
 from batpy.results.fold import JobFold
 from batpy.results.journal import BUNCH, JOURNAL, JournalWriter
+from batpy.results.serving import SERVING_TABLES
 from batpy.results.summary import SUMMARY, Summary, SummaryBuilder, Trim, summarise
 from batpy.results.tables import TABLES, TableWriter, rebuild_tables
 from batpy.results.timing import TIMING, Timing, write_timing
@@ -46,7 +48,7 @@ class RunRecorder:
         self._folder = Path(folder)
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
-            for name in (*TABLES, *ENERGY_TABLES, SUMMARY, TIMING):
+            for name in (*TABLES, *ENERGY_TABLES, *SHARING_TABLES, *SERVING_TABLES, SUMMARY, TIMING):
                 # What an earlier run left here must not pass for a result of this one if it is interrupted.
                 (self._folder / name).unlink(missing_ok=True)
         except OSError as error:
@@ -87,7 +89,13 @@ class RunRecorder:
 
     def _pass_on(self) -> None:
         pending, self._pending = self._pending, []
-        data = self._journal.write_many(pending)
+        try:
+            data = self._journal.write_many(pending)
+        except TypeError:
+            # A record no journal can hold: a defect, but the tables are then made from all the others.
+            if self._aside is not None:
+                self._aside.send(None)
+            raise
         if self._aside is not None:
             self._aside.send(data)
         if self._fold is not None:

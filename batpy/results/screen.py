@@ -2,40 +2,51 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from batpy.results.energy_summary import Energy
     from batpy.results.metrics import Spread
     from batpy.results.summary import Group, Summary
 
 Row = tuple[str, ...]
 
+_PREFIXES = ("", "k", "M", "G", "T", "P")
 _SPREADS = ("", "mean", "median", "95 %", "max")
 _GROUP = ("", "jobs", "mean waiting", "mean bounded slowdown", "host time")
 
 
-def to_text(summary: Summary, *, groups: bool = False) -> str:
-    """Plain lines, columns aligned."""
-    parts = [_lines(_facts(summary)), "", _lines([_SPREADS, *_spread_rows(summary)], numbers_from=1)]
+def to_text(summary: Summary, *, groups: bool = False, about: Sequence[Row] = ()) -> str:
+    """Plain lines, columns aligned.
+
+    Args:
+        about: names and values to begin with: what was run.
+    """
+    parts = [
+        _lines([*about, *_facts(summary)]),
+        "",
+        _lines([_SPREADS, *_spread_rows(summary)], numbers_from=1),
+    ]
     if groups:
         for title, rows in _group_tables(summary):
             parts += ["", _lines([(title, *_GROUP[1:]), *rows], numbers_from=1)]
     return "\n".join(parts) + "\n"
 
 
-def render(summary: Summary, console: Console, *, groups: bool = False) -> None:
+def render(summary: Summary, console: Console, *, groups: bool = False, about: Sequence[Row] = ()) -> None:
     """Print the summary: as tables on a terminal, as plain lines elsewhere."""
     if not console.is_terminal:
-        console.file.write(to_text(summary, groups=groups))
+        console.file.write(to_text(summary, groups=groups, about=about))
         return
     from rich.table import Table
 
     facts = Table(show_header=False, box=None)
     facts.add_column(style="bold")
     facts.add_column()
-    for row in _facts(summary):
+    for row in (*about, *_facts(summary)):
         facts.add_row(*row)
     console.print(facts, markup=False)
     tables = [("jobs inside the window", _SPREADS, _spread_rows(summary))]
@@ -78,8 +89,9 @@ def _facts(summary: Summary) -> list[Row]:
     ended = summary.outcome + (f": {summary.reason}" if summary.reason else "")
     rows: list[Row] = [
         ("run", ended),
+        ("hosts", str(summary.compute_hosts)),
         ("jobs", f"{jobs.submitted} submitted" + (f": {told}" if told else "")),
-        ("makespan", f"{duration(summary.makespan_from_first_submission)} from the first submission"),
+        ("makespan", _makespan(summary)),
         ("utilisation", "-" if summary.utilisation is None else f"{summary.utilisation:.2%}"),
         (
             "throughput",
@@ -95,7 +107,45 @@ def _facts(summary: Summary) -> list[Row]:
         rows.append(
             ("window", f"{duration(first)} to {duration(last)}, {jobs.left_out} finished jobs left out")
         )
+    if summary.energy is not None:
+        rows += _energy_rows(summary.energy)
+    if summary.sharing is not None:
+        from batpy.results.accounting.screen import sharing_rows
+
+        rows += sharing_rows(summary.sharing)
     return rows
+
+
+def _makespan(summary: Summary) -> str:
+    length = summary.makespan_from_first_submission
+    return "-" if length is None else f"{duration(length)} from the first submission"
+
+
+def joules(amount: float) -> str:
+    """Joules as people read them, with four significant digits: ``2.153 MJ``."""
+    prefixes = list(_PREFIXES)
+    # What would be written as 1000 has the next prefix.
+    while abs(amount) >= 999.95 and len(prefixes) > 1:
+        amount /= 1000
+        del prefixes[0]
+    return f"{amount:.4g} {prefixes[0]}J"
+
+
+def _energy_rows(energy: Energy) -> list[Row]:
+    power = "" if energy.mean_watts is None else f", {energy.mean_watts:.1f} W on average"
+    rows: list[Row] = [("energy", joules(energy.joules) + power)]
+    parts = energy.by_kind
+    if parts is not None:
+        shares = [(parts.computing, "computing"), (parts.idle, "idle")]
+        shares += [(parts.sleeping, "sleeping"), (parts.switching, "switching")]
+        rows.append(("", ", ".join(f"{joules(amount)} {what}" for amount, what in shares if amount)))
+    rows.append(("useful energy", f"{joules(energy.useful_joules)} for successful jobs"))
+    if energy.switched_off or energy.switched_on or energy.sleeping_host_seconds:
+        asleep = f"{duration(energy.sleeping_host_seconds)} asleep"
+        asleep += f", {duration(energy.switching_host_seconds)} switching (host time)"
+        times = f"{energy.switched_off} off, {energy.switched_on} on"
+        rows += [("sleep", asleep), ("switches", times)]
+    return [row for row in rows if row[1]]
 
 
 def _spread_rows(summary: Summary) -> list[Row]:

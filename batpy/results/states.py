@@ -20,7 +20,7 @@ from batpy.protocol.hostset import HostSet
 REMEMBERED = 4096
 
 SLEEPING, SWITCHING_ON, SWITCHING_OFF = "sleeping", "switching_on", "switching_off"
-DARK = (SLEEPING, SWITCHING_ON, SWITCHING_OFF)
+ASLEEP = (SLEEPING, SWITCHING_ON, SWITCHING_OFF)
 
 
 class Areas(NamedTuple):
@@ -42,8 +42,8 @@ class HostStates:
         idle, computing: available hosts without and with a job.
         draining: unavailable hosts on which a job still runs.
         unavailable: the unavailable hosts.
-        dark: hosts that sleep or are being switched, by kind (``SLEEPING``, ``SWITCHING_ON``,
-            ``SWITCHING_OFF``); ``dim`` counts those of each kind that are available.
+        asleep: hosts that sleep or are being switched, by kind (``SLEEPING``, ``SWITCHING_ON``,
+            ``SWITCHING_OFF``); ``nb_asleep`` counts those of each kind that are available.
         time: tick of the last change.
         shared: several jobs may share a host.
         lost_steps: (tick, hosts that are unavailable and without a job) at each change of that number.
@@ -52,9 +52,9 @@ class HostStates:
     """
 
     __slots__ = (
+        "_asleep_moment",
         "_away_moment",
         "_computing_moment",
-        "_dim_moment",
         "_draining_moment",
         "_jobs_on",
         "_keep_busy_steps",
@@ -62,14 +62,14 @@ class HostStates:
         "_most_touched",
         "_plain",
         "_touched",
+        "asleep",
         "busy_steps",
         "computing",
-        "dark",
-        "dim",
         "draining",
         "hosts",
         "idle",
         "lost_steps",
+        "nb_asleep",
         "shared",
         "time",
         "unavailable",
@@ -81,9 +81,9 @@ class HostStates:
         self.computing = 0
         self.draining = 0
         self.unavailable: HostSet = hostset.EMPTY
-        self.dark: dict[str, HostSet] = dict.fromkeys(DARK, hostset.EMPTY)
-        self.dim: dict[str, int] = dict.fromkeys(DARK, 0)
-        self._dim_moment: dict[str, int] = dict.fromkeys(DARK, 0)
+        self.asleep: dict[str, HostSet] = dict.fromkeys(ASLEEP, hostset.EMPTY)
+        self.nb_asleep: dict[str, int] = dict.fromkeys(ASLEEP, 0)
+        self._asleep_moment: dict[str, int] = dict.fromkeys(ASLEEP, 0)
         self.time = 0
         self.shared = sharing
         self.lost_steps: list[tuple[int, int]] = []
@@ -155,47 +155,47 @@ class HostStates:
         used = hostset.normalise(pair for alloc in running for pair in hostset.intersection(hosts, alloc))
         busy, free = hostset.size(used), hostset.size(hosts) - hostset.size(used)
         sign = 1 if available else -1
-        for kind, dark in self.dark.items():
-            if dark:
-                count = hostset.size(hostset.intersection(dark, hosts))
-                self._change_dim(kind, sign * count)
+        for kind, asleep in self.asleep.items():
+            if asleep:
+                count = hostset.size(hostset.intersection(asleep, hosts))
+                self._change_asleep(kind, sign * count)
                 free -= count
         self._move(sign * free, sign * busy, -sign * busy)
         self._plain = not self.unavailable and self._jobs_on is None
         self._touch(hosts)
         self._note()
 
-    def darken(self, time: int, hosts: HostSet, kind: str | None) -> None:
+    def set_asleep(self, time: int, hosts: HostSet, kind: str | None) -> None:
         """Hosts without a job now sleep or are being switched (*kind*), or are awake (None)."""
         self.time = time
         hosts = self._compute_part(hosts)
         if not hosts:
             return
         present = hostset.difference(hosts, self.unavailable) if self.unavailable else hosts
-        for old, dark in self.dark.items():
-            if dark:
-                count = hostset.size(hostset.intersection(dark, present))
-                self._change_dim(old, -count)
+        for old, asleep in self.asleep.items():
+            if asleep:
+                count = hostset.size(hostset.intersection(asleep, present))
+                self._change_asleep(old, -count)
                 self._move(count, 0, 0)
-                self.dark[old] = hostset.difference(dark, hosts)
+                self.asleep[old] = hostset.difference(asleep, hosts)
         if kind is not None:
             count = hostset.size(present)
             self._move(-count, 0, 0)
-            self._change_dim(kind, count)
-            self.dark[kind] = hostset.union(self.dark[kind], hosts)
+            self._change_asleep(kind, count)
+            self.asleep[kind] = hostset.union(self.asleep[kind], hosts)
         self._touch(present)
 
-    def _change_dim(self, kind: str, count: int) -> None:
-        self.dim[kind] += count
-        self._dim_moment[kind] += count * self.time
+    def _change_asleep(self, kind: str, count: int) -> None:
+        self.nb_asleep[kind] += count
+        self._asleep_moment[kind] += count * self.time
 
     def areas(self) -> Areas:
         """Host-ticks by state from 0 to ``time``."""
         time = self.time
         computing = self.computing * time - self._computing_moment
         away = (self.hosts - self.idle - self.computing) * time - self._away_moment
-        dim = [self.dim[kind] * time - self._dim_moment[kind] for kind in DARK]
-        return Areas(self.hosts * time - computing - away, computing, away - sum(dim), *dim)
+        lost = [self.nb_asleep[kind] * time - self._asleep_moment[kind] for kind in ASLEEP]
+        return Areas(self.hosts * time - computing - away, computing, away - sum(lost), *lost)
 
     @property
     def busy_area(self) -> int:
@@ -223,8 +223,8 @@ class HostStates:
         away = bytearray(self.hosts)
         for host in hostset.ids(self.unavailable):
             away[host] = 1
-        idle, computing, unavailable, *dim = self.areas()
-        kind_of = {host: i for i, kind in enumerate(DARK) for host in hostset.ids(self.dark[kind])}
+        idle, computing, unavailable, *lost = self.areas()
+        kind_of = {host: i for i, kind in enumerate(ASLEEP) for host in hostset.ids(self.asleep[kind])}
         for host, date in enumerate(last):
             tail = now - date
             if away[host]:
@@ -232,10 +232,10 @@ class HostStates:
             elif busy[host]:
                 computing -= tail
             elif host in kind_of:
-                dim[kind_of[host]] -= tail
+                lost[kind_of[host]] -= tail
             else:
                 idle -= tail
-        return Areas(idle, computing, unavailable, *dim)
+        return Areas(idle, computing, unavailable, *lost)
 
     def _compute_part(self, hosts: HostSet) -> HostSet:
         if hosts and hosts[-1][1] >= self.hosts:
@@ -281,7 +281,7 @@ class HostStates:
         self._away_moment -= (idle + computing) * self.time
 
     def _note(self) -> None:
-        lost = self.hosts - self.idle - self.computing - self.draining - sum(self.dim.values())
+        lost = self.hosts - self.idle - self.computing - self.draining - sum(self.nb_asleep.values())
         if lost != (self.lost_steps[-1][1] if self.lost_steps else 0):
             self.lost_steps.append((self.time, lost))
         if self._keep_busy_steps:

@@ -16,12 +16,15 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from batpy.base.errors import InputError
+from batpy.base.files import unwritable
 from batpy.protocol.messages import (
     COMPLETED_FAILED,
     COMPLETED_KILLED,
     COMPLETED_SUCCESSFULLY,
     COMPLETED_WALLTIME_REACHED,
 )
+from batpy.results.accounting.figures import Sharing, figures
+from batpy.results.energy_summary import Energy, UsefulJoules, energy_of
 from batpy.results.fold import JobFold, Over, fold_journal
 from batpy.results.journal import JOURNAL, JournalReader
 from batpy.results.metrics import TAU_SECONDS, Spread, bounded_slowdowns, slowdowns, spread
@@ -119,7 +122,7 @@ class HostSeconds(msgspec.Struct, frozen=True):
     unavailable: float
 
 
-class Summary(msgspec.Struct, frozen=True):
+class Summary(msgspec.Struct, frozen=True, omit_defaults=True):
     """Metrics of one run. Durations and dates are in seconds.
 
     Attributes:
@@ -131,9 +134,13 @@ class Summary(msgspec.Struct, frozen=True):
             of at least 10 s.
         utilisation: host-time with a job over host-time that could have one, inside the window; unavailable
             hosts do not count once their last job is over. None for an empty window.
+        host_seconds: by state, from 0 whatever the window is, so that it may hold more idle time than
+            utilisation counts.
         makespan: last end, from 0.
         makespan_from_first_submission: the same, from the first submission.
         throughput: finished jobs inside the window a second of it.
+        energy: joules, sleep and switches; None, and left out of the file, in a run without energy.
+        sharing: what each tenant did with the park; None, and left out, in a run without a broker.
     """
 
     version: str
@@ -155,6 +162,8 @@ class Summary(msgspec.Struct, frozen=True):
     host_seconds: HostSeconds
     users: dict[str, Group]
     queues: dict[str, Group]
+    energy: Energy | None = None
+    sharing: Sharing | None = None
 
     def to_json(self) -> bytes:
         """The whole summary as indented JSON."""
@@ -169,7 +178,7 @@ class Summary(msgspec.Struct, frozen=True):
         try:
             Path(path).write_bytes(self.to_json())
         except OSError as error:
-            raise InputError(f"cannot write: {error.strerror or error}", source=str(path)) from None
+            raise unwritable(path, error) from None
 
     def to_text(self, *, groups: bool = False) -> str:
         """The screen summary as plain lines."""
@@ -206,9 +215,12 @@ class SummaryBuilder:
         self._big: list[int] = []
         self._kinds: dict[tuple[str, str, str], int] = {}
         self._rejected = 0
+        self._useful = UsefulJoules()
         fold.on_over.append(self._over)
 
     def _over(self, jobs: list[Over]) -> None:
+        if self._fold.energy is not None:
+            self._useful.add(jobs, self._fold.energy)
         kinds = self._kinds
         cells: list[int] = []
         for job, start, end, _, size, state, _ in jobs:
@@ -267,6 +279,7 @@ class SummaryBuilder:
             host_seconds=HostSeconds(*(area / second for area in fold.states.areas()[:3])),
             users=self._groups(0, kept, bounded, second),
             queues=self._groups(1, kept, bounded, second),
+            energy=energy_of(fold, self._useful),
         )
 
     def _columns(self) -> _Columns:
@@ -391,4 +404,25 @@ def summarise(folder: str | Path, trim: Trim | None = None) -> Summary:
     fold_journal(reader, fold)
     if fold.begins is None:
         raise InputError("the journal holds no record", source=str(Path(folder) / JOURNAL))
-    return builder.result()
+    return with_sharing(folder, builder.result())
+
+
+def with_sharing(folder: str | Path, summary: Summary) -> Summary:
+    """The same, with the accounts of a run that a broker took part in; both journals must be closed.
+
+    A run that did not come to its end may have left nothing to account for.
+
+    Raises:
+        InputError: of a run that is done: a journal cannot be read, or the two contradict each other.
+    """
+    from batpy.results.accounting.run import account_run, is_shared
+
+    if not is_shared(folder):
+        return summary
+    try:
+        account = account_run(folder)
+    except InputError:
+        if summary.outcome == "done":
+            raise
+        return summary
+    return msgspec.structs.replace(summary, sharing=figures(account))

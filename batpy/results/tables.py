@@ -1,7 +1,10 @@
 """Batsim's tables: ``jobs.csv``, ``schedule.csv`` and ``machine_states.csv``, columns as in Batsim 4.2.1.
 
 They are made while the run goes on, or from its journal afterwards, with the same bytes. What differs from
-Batsim on purpose: dates are exact decimals (Batsim prints machine states with six significant digits).
+Batsim on purpose: dates are exact decimals (Batsim prints machine states with six significant digits); and
+in a run with energy, ``jobs.csv`` has one column more, the last, ``fair_share_energy``. Batsim's own
+``consumed_energy`` is all that the hosts of a job draw while it has them, so that hosts shared by several
+jobs count for each; the fair share counts every joule once (``batpy.models.energy_shares`` has the rule).
 """
 
 from __future__ import annotations
@@ -10,7 +13,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TextIO, TypeVar
 
-from batpy.base.errors import InputError
+from batpy.base.files import unwritable
 from batpy.protocol.hostset import to_text
 from batpy.protocol.messages import COMPLETED_SUCCESSFULLY
 from batpy.protocol.records import AnyRecord, RunBegins, Submitted
@@ -22,7 +25,7 @@ from batpy.results.energy import (
     PSTATE_CHANGES_HEADER,
     EnergyFold,
 )
-from batpy.results.fold import DarkStep, JobFold, Occupation, Over, fold_journal
+from batpy.results.fold import JobFold, Occupation, Over, SleepStep, fold_journal
 from batpy.results.journal import JOURNAL, JournalReader
 from batpy.results.schedule import SCHEDULE_HEADER, Totals, schedule_row
 from batpy.results.timing import Timing, read_timing
@@ -37,6 +40,7 @@ JOBS_HEADER = (
     "final_state,starting_time,execution_time,finish_time,waiting_time,turnaround_time,stretch,"
     "allocated_resources,consumed_energy,metadata\n"
 )
+JOBS_HEADER_WITH_ENERGY = JOBS_HEADER.replace("metadata\n", "metadata,fair_share_energy\n")
 MACHINE_STATES_HEADER = "time,nb_sleeping,nb_switching_on,nb_switching_off,nb_idle,nb_computing\n"
 
 # Batsim 4.2.1 replaces a run time of zero by this many seconds, so that the stretch stays finite: the row of
@@ -58,7 +62,7 @@ _Key = TypeVar("_Key")
 
 
 class TableWriter:
-    """Writes the three tables while records come in. It is a sink.
+    """Writes the tables while records come in, those of energy too where there are some. It is a sink.
 
     Rows of ``jobs.csv`` are written when a job is over or rejected, in that order; rows of
     ``machine_states.csv`` after each start and each end; ``schedule.csv`` when the writer is closed.
@@ -74,7 +78,9 @@ class TableWriter:
     def __init__(self, folder: str | Path, fold: JobFold | None = None) -> None:
         self._folder = Path(folder)
         self._fold = fold = fold or JobFold()
-        self._jobs = _RowFile(self._folder / JOBS, JOBS_HEADER)
+        # Its header depends on the second record.
+        self._jobs = _RowFile(self._folder / JOBS, "")
+        self._has_header = False
         self._machines = _RowFile(self._folder / MACHINE_STATES, MACHINE_STATES_HEADER)
         self._totals = Totals()
         self._fixed: ToText = fixed_text(1)
@@ -89,7 +95,7 @@ class TableWriter:
         fold.on_energy.append(self._measured)
         # The tables of energy, made with its first record; cells of hosts that sleep or are being switched.
         self._energy: tuple[_RowFile, _RowFile] | None = None
-        self._dark = _AWAKE
+        self._asleep = _AWAKE
 
     def write(self, record: AnyRecord) -> None:
         """Take the next record."""
@@ -97,6 +103,8 @@ class TableWriter:
 
     def flush(self) -> None:
         """Hand all rows so far to the system."""
+        if self._fold.records > 1:
+            self._head()
         self._jobs.flush()
         self._machines.flush()
         for file in self._energy or ():
@@ -111,6 +119,7 @@ class TableWriter:
         if self._closed:
             return
         self._closed = True
+        self._head()
         self._jobs.close()
         self._machines.close()
         for file in self._energy or ():
@@ -120,6 +129,12 @@ class TableWriter:
             schedule = _RowFile(self._folder / SCHEDULE, SCHEDULE_HEADER)
             schedule.write([schedule_row(self._fold.begins, self._fold, self._totals, timing)])
             schedule.close()
+
+    def _head(self) -> None:
+        """Write the header of ``jobs.csv`` unless it is there."""
+        if not self._has_header:
+            self._has_header = True
+            self._jobs.write([JOBS_HEADER if self._fold.energy is None else JOBS_HEADER_WITH_ENERGY])
 
     def _duration(self, ticks: int) -> str:
         """Text of a run time or a walltime (-1: none)."""
@@ -133,9 +148,9 @@ class TableWriter:
     def _occupied(self, occupations: list[Occupation]) -> None:
         second, instant, text = self._second, -1, ""
         rows = []
-        steps = self._fold.dark_steps
-        if steps or self._dark != _AWAKE:
-            self._occupied_in_the_dark(occupations, steps)
+        steps = self._fold.sleep_steps
+        if steps or self._asleep != _AWAKE:
+            self._occupied_beside_sleepers(occupations, steps)
             return
         for time, idle, computing in occupations:
             if time != instant:
@@ -144,14 +159,14 @@ class TableWriter:
             rows.append(f"{text},0,0,0,{idle},{computing}\n")
         self._machines.write(rows)
 
-    def _occupied_in_the_dark(self, occupations: list[Occupation], steps: list[DarkStep]) -> None:
+    def _occupied_beside_sleepers(self, occupations: list[Occupation], steps: list[SleepStep]) -> None:
         rows, left = [], list(reversed(steps))
         for place, (time, idle, computing) in enumerate(occupations):
             while left and left[-1][0] <= place:
-                self._dark = ",".join(map(str, left.pop()[1]))
-            rows.append(f"{shortened(self._fixed(time))},{self._dark},{idle},{computing}\n")
-        for _, dark in reversed(left):
-            self._dark = ",".join(map(str, dark))
+                self._asleep = ",".join(map(str, left.pop()[1]))
+            rows.append(f"{shortened(self._fixed(time))},{self._asleep},{idle},{computing}\n")
+        for _, asleep in reversed(left):
+            self._asleep = ",".join(map(str, asleep))
         self._machines.write(rows)
 
     def _measured(self, energy: EnergyFold) -> None:
@@ -176,7 +191,8 @@ class TableWriter:
         turnarounds: list[int] = []
         slowdowns: list[float] = []
         successes = rejections = 0
-        joules, spent = None if self._fold.energy is None else self._fold.energy.of_job, NO_ENERGY
+        joules, spent, fair = None if self._fold.energy is None else self._fold.energy.of_job, NO_ENERGY, ""
+        missing = "" if joules is None else ","
         for job, start, end, alloc, _, state, note in jobs:
             submission, limit = job.subtime, durations[job.walltime]
             if submission % second or end % second:
@@ -188,7 +204,7 @@ class TableWriter:
                 note = note.replace('"', '""')  # noqa: PLW2901 - a copy fit for the cell
             if start < 0:
                 rejections += 1
-                rows.append(f'{names},{sent},{job.res},{limit},0,{state},,,,,,,,,"{note}"\n')
+                rows.append(f'{names},{sent},{job.res},{limit},0,{state},,,,,,,,,"{note}"{missing}\n')
                 continue
             run, wait = end - start, start - submission
             if not run and shortest:
@@ -212,14 +228,20 @@ class TableWriter:
                 successes += 1
                 success = "1"
             if joules is not None:
-                spent = f"{joules.pop(job.job, 0.0):.6f}"
+                spent, fair = _joule_cells(*joules.get(job.job, (0.0, 0.0)))
             hosts = interval(alloc[0]) if len(alloc) == 1 else " ".join(map(interval, alloc))
             rows.append(
                 f"{names},{sent},{job.res},{limit},{success},{state},{began},{ran},{ended},"
-                f'{waited},{turned},{slowed},{hosts},{spent},"{note}"\n'
+                f'{waited},{turned},{slowed},{hosts},{spent},"{note}"{fair}\n'
             )
+        self._head()
         self._jobs.write(rows)
         self._totals.add(waits, turnarounds, slowdowns, successes, rejections)
+
+
+def _joule_cells(consumed: float, fair: float) -> tuple[str, str]:
+    """Batsim's cell, and what follows the last one of its row."""
+    return f"{consumed:.6f}", f",{fair:.6f}"
 
 
 def _interval_text(interval: tuple[int, int]) -> str:
@@ -270,29 +292,26 @@ class _RowFile:
         try:
             self._file: TextIO = open(path, "w", encoding="utf-8", newline="\n")  # noqa: SIM115
         except OSError as error:
-            raise self._unwritable(error) from None
+            raise unwritable(self._path, error) from None
         self.write([header])
 
     def write(self, rows: list[str]) -> None:
         try:
             self._file.write("".join(rows))
         except OSError as error:
-            raise self._unwritable(error) from None
+            raise unwritable(self._path, error) from None
 
     def flush(self) -> None:
         try:
             self._file.flush()
         except OSError as error:
-            raise self._unwritable(error) from None
+            raise unwritable(self._path, error) from None
 
     def close(self) -> None:
         try:
             self._file.close()
         except OSError as error:
-            raise self._unwritable(error) from None
-
-    def _unwritable(self, error: OSError) -> InputError:
-        return InputError(f"cannot write: {error.strerror or error}", source=str(self._path))
+            raise unwritable(self._path, error) from None
 
 
 def rebuild_tables(folder: str | Path, into: str | Path | None = None) -> None:

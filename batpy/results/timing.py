@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 
 from batpy.base.errors import InputError
+from batpy.base.files import unwritable
 
 TIMING = "timing.json"
 
@@ -33,7 +34,7 @@ def write_timing(folder: str | Path, timing: Timing) -> None:
     try:
         path.write_bytes(msgspec.json.encode(timing) + b"\n")
     except OSError as error:
-        raise InputError(f"cannot write: {error.strerror or error}", source=str(path)) from None
+        raise unwritable(path, error) from None
 
 
 def read_timing(folder: str | Path) -> Timing:

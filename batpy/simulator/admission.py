@@ -6,7 +6,7 @@ by the gate.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from batpy.base.errors import InputError
 from batpy.platforms.platform import Platform
@@ -27,12 +27,33 @@ def check_workload(workload: Workload, platform: Platform) -> None:
             return "is of type smpi, the replay of MPI traces, which this version does not simulate"
         labels = () if platform.storage else storage_labels(profile)
         if labels:
-            return f"needs a storage host for {labels[0]!r}, and {platform.source} has no host of that role"
+            needs = f"needs a storage host for {labels[0]!r}, and {platform.source} has no host of that role"
+            return f"{needs}; give one to a host of a platform file (-r NAME:storage, platform.roles)"
         return None
 
     wrong = {name: why for name, profile in workload.profiles.items() if (why := problem(profile))}
     if wrong:
         _blame(workload, workload.profiles, wrong.get)
+
+
+def size_notices(workloads: Sequence[Workload], platform: Platform, *, wanted: int = 0) -> list[str]:
+    """One line for each thing about the number of hosts that a user may not have meant.
+
+    Args:
+        wanted: how many hosts were to be kept (``mmax``, ``mmax_workload``); 0 for all.
+    """
+    hosts = len(platform.compute)
+    notices = []
+    if wanted > hosts:
+        notices.append(f"{wanted} hosts are to be kept (mmax, mmax_workload); the platform has {hosts}")
+    for workload in workloads:
+        if wider := workload.wider_than(hosts):
+            made_for = f"; it was made for {workload.nb_res} hosts" if workload.nb_res else ""
+            jobs = f"{wider} of its {len(workload)} jobs ask for more than the {hosts} hosts there are"
+            notices.append(
+                f"workload {workload.id}: {jobs}: rejected, unless the scheduler reshapes them{made_for}"
+            )
+    return notices
 
 
 def _blame(workload: Workload, profiles: Mapping[str, Profile], problem: Callable[[str], str | None]) -> None:

@@ -6,7 +6,7 @@ together: this gives simultaneous events the order that Batsim 4.2.1 gives them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from functools import partial
 
 import msgspec
@@ -40,7 +40,7 @@ class JobSource:
         self._submit = submit
         self._exhausted = exhausted
         self._scale = ticks_per_second
-        preceding: Mapping[str, tuple[str, int]] = getattr(workload, "preceding", {})
+        preceding = workload.preceding
         # Jobs that wait for the end of another one, by that one's name; think time in ticks.
         self._followers: dict[str, list[tuple[Job, int]]] = {}
         self._jobs: Iterator[Job] = iter(workload.jobs())

@@ -8,7 +8,7 @@ own date; the scheduler is asked again no earlier than its reply's ``now``. Know
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,8 @@ from batpy.base.errors import BatpyError, InputError, RemoteProtocolError
 from batpy.kernel.agenda import Agenda
 from batpy.kernel.ticks import seconds_text
 from batpy.models.delay import DelayModel
-from batpy.models.execution import WALLTIME_REACHED, Execution, LeafModel, Run
+from batpy.models.execution import WALLTIME_REACHED, Execution, LeafModel, Run, Tree, resolve
+from batpy.models.work import work_of
 from batpy.platforms.platform import Platform
 from batpy.protocol import messages as m
 from batpy.protocol import records as r
@@ -34,6 +35,8 @@ from batpy.workloads.profile import PARALLEL_TASKS, Delay, Profile, Recv, Send, 
 
 if TYPE_CHECKING:
     from batpy.simulator.power import Power
+    from batpy.simulator.serving import Serving, ServingSetup
+    from batpy.workloads.serving.requests import RequestWorkload
 
 _STATE_OF_CODE: dict[int, m.JobState] = {
     0: m.COMPLETED_SUCCESSFULLY,
@@ -50,12 +53,14 @@ class Simulator:
         sink: takes the journal's records.
         config: options.
         events: files of external events, each already read.
+        serving: requests and workers of ML serving, if there are any.
 
     Attributes:
         now: the clock, in ticks.
         jobs_total: jobs of the workloads, plus those registered so far.
         replies: replies handled so far.
         power: energy and pstates, or None in a run without energy.
+        serving: requests and workers, or None in a run without requests.
         outbox: events of the next request.
     """
 
@@ -66,6 +71,7 @@ class Simulator:
         sink: r.Sink,
         config: SimulatorConfig | None = None,
         events: Sequence[list[ExternalEvent]] = (),
+        serving: ServingSetup | None = None,
     ) -> None:
         config = config or SimulatorConfig()
         self.config = config
@@ -89,6 +95,11 @@ class Simulator:
 
             sink = self.power = Power(self, sink)
         self.write = sink.write
+        self.serving: Serving | None = None
+        if serving is not None:
+            from batpy.simulator.serving import Serving
+
+            self.serving = Serving(self, serving, self._workload_exhausted)
         self.outbox: list[m.Event] = []
         self.pending_calls = 0
         self.registering = config.dynamic_jobs
@@ -102,7 +113,7 @@ class Simulator:
         self._event_sources = [
             EventSource(list(batch), self.agenda, self._external, self._events_exhausted) for batch in events
         ]
-        self._open_sources = len(self._sources)
+        self._open_sources = len(self._sources) + (len(serving.workloads) if serving is not None else 0)
         self._open_event_sources = len(self._event_sources)
         self._started = False
         self._ending = False
@@ -151,6 +162,12 @@ class Simulator:
             home.on_over = source.job_over
         return source
 
+    def all_workloads(self) -> Iterator[Workload | RequestWorkload]:
+        """Those of jobs, then those of requests."""
+        yield from self.workloads
+        if self.serving is not None:
+            yield from self.serving.setup.workloads
+
     @property
     def now(self) -> int:
         """The clock, in ticks."""
@@ -174,7 +191,7 @@ class Simulator:
                 nb_compute=len(self.platform.compute),
                 nb_storage=len(self.platform.storage),
                 compute_sharing=self.config.compute_sharing,
-                workloads={w.id: _without_place(w.source) for w in self.workloads},
+                workloads={w.id: _without_place(w.source) for w in self.all_workloads()},
                 hosts=() if self.platform.source.startswith("hosts=") else self._names(),
                 seed=self.config.seed,
                 storage_sharing=self.config.storage_sharing,
@@ -182,6 +199,8 @@ class Simulator:
         )
         for source in self._sources.values():
             source.begin()
+        if self.serving is not None:
+            self.serving.begin()
         for events in self._event_sources:
             events.begin()
         return m.Message(0, [greeting(self)])
@@ -246,6 +265,8 @@ class Simulator:
                 self._asked_at = now
                 return m.Message(now, [m.SimulationEnds(now)])
             if not heap:
+                if self.serving is not None and self.serving.give_up():
+                    continue
                 raise RemoteProtocolError(self._deadlock())
             step()
         if self._waits_to_consult:
@@ -288,6 +309,7 @@ class Simulator:
             or self.pending_calls
             or self.registering
             or (self.power is not None and self.power.switching)
+            or (self.serving is not None and self.serving.busy)
         )
 
     def _deadlock(self) -> str:
@@ -326,6 +348,7 @@ class Simulator:
                 job.user,
                 job.queue,
                 dynamic,
+                _work(home, job) if dynamic else (),
             )
         )
         if not dynamic or self.config.acknowledge_dynamic_jobs:
@@ -353,7 +376,7 @@ class Simulator:
         del self.jobs.alive[entry.id]
         self.jobs.ended.add(entry.id)
         if self._drops_profiles:
-            entry.home.dropped.add(entry.job.profile)
+            entry.home.drop(entry.job.profile)
         if entry.home.on_over is not None:
             entry.home.on_over(entry.job.id)
 
@@ -385,15 +408,16 @@ class Simulator:
 
     def check(self) -> None:
         """Recompute what is redundant and compare; for tests."""
-        self.park.check()
+        self.park.check(entry.alloc for entry in self.jobs.alive.values() if entry.run is not None)
         if self.power is not None:
             self.power.model.check()
-        busy = [entry.alloc for entry in self.jobs.alive.values() if entry.run is not None]
-        if not self.config.compute_sharing:
-            hosts = [
-                h for alloc in busy for a, b in alloc for h in range(a, b + 1) if h < self.park.nb_compute
-            ]
-            assert len(hosts) == len(set(hosts)), "two exclusive jobs share a host"
+
+
+def _work(home: Home, job: Job) -> tuple[float, ...]:
+    """Work of a registered job; unknown if its profile names one that is not there yet."""
+    profile = home.profile(job.profile)
+    tree = None if profile is None else resolve(profile, home.profile, home.trees)
+    return work_of(tree) if isinstance(tree, Tree) else ()
 
 
 def _without_place(source: str) -> str:

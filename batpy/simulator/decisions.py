@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from batpy.base.errors import InputError, RemoteProtocolError
+from batpy.base.errors import RemoteProtocolError
 from batpy.models.execution import Run
+from batpy.models.work import work_done
 from batpy.protocol import messages as m
 from batpy.protocol import records as r
-from batpy.protocol.vocabulary import NAME_OF
+from batpy.protocol.vocabulary import BY_KIND, NAME_OF
 from batpy.simulator.gate import NOWHERE, RANKS, Ignored, Reason, energy_is_off
 from batpy.simulator.io_jobs import join_io_job
 from batpy.simulator.jobs import RUNNING, Home
-from batpy.workloads.job_object import parse_job
-from batpy.workloads.profile import Parallel, Smpi, UsageTrace, parse_profile
+from batpy.workloads.profile import Profile
 
 if TYPE_CHECKING:
     from batpy.simulator.core import Simulator
@@ -41,6 +41,8 @@ class Decisions:
             m.Answer: self._answer,
             m.Hello: self._hello,
         }
+        if simulator.serving is not None:
+            self._appliers.update(simulator.serving.appliers())
         self._index = 0
 
     def apply(self, index: int, decision: m.Event) -> None:
@@ -53,6 +55,8 @@ class Decisions:
         applier = self._appliers.get(type(decision))
         if applier is None:
             reason: Reason = "a simulator does not take this; it belongs between a broker and its tenants"
+            if BY_KIND[type(decision)].extension == "serving":
+                reason = "this simulation has no requests (a workload of kind requests)"
         else:
             reason = applier(decision)
         if reason is not None:
@@ -61,8 +65,10 @@ class Decisions:
     def _refuse(self, index: int, decision: m.Event, reason: str) -> None:
         sim = self._sim
         name, job = NAME_OF[type(decision)], getattr(decision, "job_id", "")
+        ignored = isinstance(reason, Ignored)
+        reason = str(reason)  # what is written and said is a plain text: no codec knows a kind of our own
         sim.write(r.Refused(sim.now, index, name, job, reason))
-        if sim.config.strict and not isinstance(reason, Ignored):
+        if sim.config.strict and not ignored:
             about = f"{name} {job}" if job else name
             raise RemoteProtocolError(f"events[{index}] {about} at {sim.date(sim.now)}: {reason}")
         if "refusals" in sim.wants:
@@ -91,18 +97,20 @@ class Decisions:
             hosts, storage = placement
             ranks = entry.job.raw.get(RANKS, ())
         io_hosts: tuple[int, ...] = ()
+        registered: Profile | None = None
         if decision.additional_io_job is not None:
             joint = join_io_job(gate, decision, entry, tree, storage)
             if isinstance(joint, str):
                 return joint
-            tree, io_hosts, storage = joint.tree, joint.hosts, joint.storage
-            if joint.registered is not None:
-                entry.home.add_profile(joint.registered)
+            tree, io_hosts, storage, registered = joint.tree, joint.hosts, joint.storage, joint.registered
         now, alloc, walltime = sim.agenda.now, decision.alloc, entry.job.walltime
-        entry.phase = RUNNING
-        entry.alloc = alloc
         deadline = None if walltime is None else now + walltime
-        entry.run = run = Run(entry, tree, deadline, hosts, storage, io_hosts, ranks, entry.inbox)
+        run = Run(entry, tree, deadline, hosts, storage, io_hosts, ranks, entry.inbox)
+        if not tree.sleeps and (reason := sim.execution.prepare(run)) is not None:
+            return reason
+        if registered is not None:
+            entry.home.add_profile(registered)
+        entry.phase, entry.alloc, entry.run = RUNNING, alloc, run
         sim.park.occupy(alloc)
         sim.write(r.Started(now, entry.id, alloc))
         sim.execution.start(run)
@@ -129,15 +137,20 @@ class Decisions:
         victims = [jobs.alive[id_] for id_ in named if id_ in jobs.alive]
         progress: dict[str, m.Json] = {}
         codes: list[int] = []
+        since: list[int] = []
+        work: list[tuple[float, ...]] = []
         for entry in victims:
             assert entry.run is not None
+            since.append(entry.run.since)
             progress[entry.id], code = sim.execution.stop(entry.run)
+            work.append(work_done(entry.run, progress[entry.id]))
             codes.append(code)
             jobs.killed.add(entry.id)
         if victims:
-            sim.write(r.KillAsked(sim.now, tuple(entry.id for entry in victims), progress))
+            killed = tuple(entry.id for entry in victims)
+            sim.write(r.KillAsked(sim.now, killed, progress, tuple(since), tuple(work)))
         for entry, code in zip(victims, codes, strict=True):
-            sim.end(entry, "COMPLETED_KILLED", code)
+            sim.end(entry, m.COMPLETED_KILLED, code)
         self._acknowledge_kill(named, progress)
         return None
 
@@ -166,10 +179,9 @@ class Decisions:
         return None
 
     def _to_job(self, decision: m.ToJobMsg) -> Reason:
-        entry = self._sim.jobs.alive.get(decision.job_id)
-        if entry is None:
-            over = decision.job_id in self._sim.jobs.ended
-            return f"job {decision.job_id} {'is already over' if over else 'was not submitted'}"
+        entry = self._sim.gate.live_job(decision.job_id)
+        if isinstance(entry, str):
+            return entry
         entry.inbox.append(decision.msg)
         hear = self._sim.execution.on_text
         if hear is not None and entry.run is not None:
@@ -179,24 +191,15 @@ class Decisions:
     # ------------------------------------------------------------------ dynamic registration
 
     def _closed(self) -> Reason:
-        if not self._sim.config.dynamic_jobs:
-            return "dynamic registration is off; it needs dynamic_jobs (--enable-dynamic-jobs)"
-        if not self._sim.registering:
-            return "registration was declared finished; NOTIFY continue_registration opens it again"
-        return None
+        sim = self._sim
+        return sim.gate.registration(dynamic_jobs=sim.config.dynamic_jobs, is_open=sim.registering)
 
     def _register_profile(self, decision: m.RegisterProfile) -> Reason:
         sim = self._sim
         home = sim.homes.get(decision.workload_name)
-        reason = self._closed() or sim.gate.register_profile(decision, home)
-        if reason is not None:
-            return reason
-        try:
-            profile = parse_profile(decision.profile_name, decision.profile, path="data.profile")
-        except InputError as why:
-            return str(why)
-        if isinstance(profile, (Smpi, UsageTrace)):
-            return "profiles that replay trace files cannot be registered by a scheduler"
+        profile = self._closed() or sim.gate.new_profile(decision, home)
+        if isinstance(profile, str):
+            return profile
         if home is None:
             home = sim.homes[decision.workload_name] = Home(decision.workload_name, None)
         home.add_profile(profile)
@@ -204,53 +207,31 @@ class Decisions:
 
     def _register_job(self, decision: m.RegisterJob) -> Reason:
         sim = self._sim
-        workload, _, name = decision.job_id.partition("!")
-        home = sim.homes.get(workload)
-        reason = self._closed() or sim.gate.register_job(decision, home)
-        if reason is not None:
-            return reason
-        assert home is not None
-        try:
-            job = parse_job(
-                decision.job,
-                workload=workload,
-                ticks_per_second=sim.config.ticks_per_second,
-                path="data.job",
-            )
-        except InputError as why:
-            return str(why)
-        if job.id != name:
-            return f"data.job.id {job.id!r} is not the job {decision.job_id}"
-        profile = home.profile(job.profile)
-        if profile is None:
-            return f"profile {job.profile!r} of workload {workload} is not known"
-        if job.profile in home.dropped:
-            return f"profile {job.profile!r} went with the jobs that used it; profile_reuse keeps profiles"
-        if isinstance(profile, Parallel) and len(profile.cpu) != job.res:
-            return f"profile {job.profile!r} is for {len(profile.cpu)} hosts, the job asks for {job.res}"
+        home = sim.homes.get(decision.job_id.partition("!")[0])
+        job = self._closed() or sim.gate.new_job(decision, home, sim.config.ticks_per_second)
+        if isinstance(job, str):
+            return job
+        assert home is not None  # the gate refuses jobs of unknown workloads
         sim.jobs_total += 1
         sim.submit(home, job, True)
         return None
 
     def _notify(self, decision: m.Notify) -> Reason:
-        word = decision.type
-        if word not in ("registration_finished", "continue_registration"):
-            return (
-                f"type {word!r} is not known; a scheduler says registration_finished or continue_registration"
-            )
-        if self._sim.config.dynamic_jobs:
-            self._sim.registering = word == "continue_registration"
-        return None
+        reason = self._sim.gate.notice(decision)
+        if reason is None and self._sim.config.dynamic_jobs:
+            self._sim.registering = decision.type == "continue_registration"
+        return reason
 
     # ------------------------------------------------------------------ the rest
 
     def _call(self, decision: m.CallMeLater) -> Reason:
         sim = self._sim
-        if not sim.gate.call(decision, sim.now):
+        # The latency is the simulation's: it makes no wish illegal that was legal when it was said.
+        if not sim.gate.call(decision, decision.timestamp if sim.config.latency else sim.now):
             wanted, now = sim.date(decision.at), sim.date(sim.now)
             return f"the wanted date ({wanted}) is not after the present one ({now})"
         sim.pending_calls += 1
-        sim.agenda.at(decision.at, self._called)
+        sim.agenda.at(max(decision.at, sim.now + 1), self._called)
         return None
 
     def _called(self, _: None) -> None:
@@ -258,26 +239,21 @@ class Decisions:
         self._sim.outbox.append(m.RequestedCall(self._sim.now))
 
     def _query(self, decision: m.Query) -> Reason:
-        unknown = [name for name in decision.requests if name != "consumed_energy"]
-        if unknown or not decision.requests:
-            return f"requests must hold exactly consumed_energy, got {sorted(decision.requests)}"
         power = self._sim.power
-        if power is None:
-            return energy_is_off("QUERY consumed_energy")
-        self._sim.outbox.append(m.Answer(self._sim.now, power.consumed()))
-        return None
+        reason = self._sim.gate.query(decision, energy=power is not None)
+        if reason is None and power is not None:
+            self._sim.outbox.append(m.Answer(self._sim.now, power.consumed()))
+        return reason
 
     def _pstate(self, decision: m.SetResourceState) -> Reason:
         power = self._sim.power
         return energy_is_off("SET_RESOURCE_STATE") if power is None else power.request(decision)
 
     def _answer(self, decision: m.Answer) -> Reason:
-        if decision.estimate_waiting_time is None:
-            return "the simulator asked no such question"
-        return None
+        return self._sim.gate.answer(decision)
 
     def _hello(self, decision: m.Hello) -> Reason:
-        if self._index or self._sim.replies != 1:
-            return "HELLO must be the first decision of the first reply"
-        self._sim.wants |= set(decision.wants)
-        return None
+        reason = self._sim.gate.hello(first=not self._index and self._sim.replies == 1)
+        if reason is None:
+            self._sim.wants |= set(decision.wants)
+        return reason

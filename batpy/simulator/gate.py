@@ -9,12 +9,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from batpy.base.errors import InputError
 from batpy.models.execution import Execution, Tree, leaves, resolve
 from batpy.protocol import hostset
 from batpy.protocol import messages as m
 from batpy.simulator.jobs import RUNNING, SUBMITTED, Entry, Home, JobTable
 from batpy.simulator.park import Park
-from batpy.workloads.profile import DataStaging, Delay, Parallel, Profile, UsageTrace, storage_labels
+from batpy.workloads.job import Job
+from batpy.workloads.job_object import parse_job, refuse_large_integers
+from batpy.workloads.profile import (
+    DataStaging,
+    Delay,
+    Parallel,
+    Profile,
+    Smpi,
+    UsageTrace,
+    parse_profile,
+    storage_labels,
+)
 
 Reason = str | None
 
@@ -31,14 +43,11 @@ NOWHERE: Placement = ((), {})
 RANKS = "smpi_ranks_to_hosts_mapping"
 """Field of a job that names the executor of each rank of the traces it replays."""
 
+REGISTRATION_NOTICES = ("registration_finished", "continue_registration")
+
 _RELABEL = {
-    SUBMITTED: {"RUNNING", "REJECTED"},
-    RUNNING: {
-        "COMPLETED_SUCCESSFULLY",
-        "COMPLETED_FAILED",
-        "COMPLETED_WALLTIME_REACHED",
-        "COMPLETED_KILLED",
-    },
+    SUBMITTED: frozenset({RUNNING, m.REJECTED}),
+    RUNNING: m.FINAL_STATES,
 }
 
 
@@ -54,11 +63,16 @@ class Gate:
 
     def waiting_job(self, id_: str) -> Entry | str:
         """The submitted, not started job of this id, or the rule that is broken."""
+        entry = self.live_job(id_)
+        if isinstance(entry, Entry) and entry.phase != SUBMITTED:
+            return f"job {id_} is already running"
+        return entry
+
+    def live_job(self, id_: str) -> Entry | str:
+        """The submitted job of this id that is not over, or the rule that is broken."""
         entry = self._jobs.alive.get(id_)
         if entry is None:
-            return f"job {id_} is already over" if id_ in self._jobs.ended else f"job {id_} was not submitted"
-        if entry.phase != SUBMITTED:
-            return f"job {id_} is already running"
+            return f"job {id_} {'is already over' if id_ in self._jobs.ended else 'was not submitted'}"
         return entry
 
     def execute(self, decision: m.ExecuteJob, entry: Entry, tree: Tree) -> Reason:
@@ -103,10 +117,7 @@ class Gate:
         """Are there such hosts?"""
         if not hosts:
             return "alloc is empty; it needs at least one host"
-        size = self._park.size
-        if hosts[-1][1] >= size:
-            return f"host {hosts[-1][1]} does not exist; the platform has hosts 0-{size - 1}"
-        return None
+        return self._park.missing(hosts)
 
     def _computes(self, leaf: Profile, hosts: Sequence[int]) -> Reason:
         """Does the profile fit the executors, and are those that compute on compute hosts?"""
@@ -184,17 +195,33 @@ class Gate:
         """Is the wanted date in the future?"""
         return decision.at > now
 
-    def register_profile(self, decision: m.RegisterProfile, home: Home | None) -> Reason:
-        """Is the name new?"""
+    def registration(self, *, dynamic_jobs: bool, is_open: bool) -> Reason:
+        """May anything be registered now?"""
+        if not dynamic_jobs:
+            return "dynamic registration is off; it needs dynamic_jobs (--enable-dynamic-jobs)"
+        if not is_open:
+            return "registration was declared finished; NOTIFY continue_registration opens it again"
+        return None
+
+    def new_profile(self, decision: m.RegisterProfile, home: Home | None) -> Profile | str:
+        """The profile to be registered, or the rule that is broken: its name must be new."""
         name = decision.profile_name
         if not decision.workload_name or "!" in decision.workload_name:
             return f"workload_name {decision.workload_name!r} must be a text without '!'"
         if home is not None and home.is_taken(name):
             return f"profile {name!r} of workload {home.id} already exists"
-        return None
+        try:
+            refuse_large_integers(decision.profile, path="data.profile")
+            profile = parse_profile(name, decision.profile, path="data.profile")
+        except InputError as why:
+            return str(why)
+        if isinstance(profile, (Smpi, UsageTrace)):
+            return "profiles that replay trace files cannot be registered by a scheduler"
+        return profile
 
-    def register_job(self, decision: m.RegisterJob, home: Home | None) -> Reason:
-        """Is the id well formed and new, and does its workload exist?"""
+    def new_job(self, decision: m.RegisterJob, home: Home | None, ticks_per_second: int) -> Job | str:
+        """The job to be registered, or the rule that is broken: its id must be new, its workload and its
+        profile known."""
         workload, mark, name = decision.job_id.partition("!")
         if not mark or not name or "!" in name:
             return f"job_id {decision.job_id!r} is not WORKLOAD!NAME"
@@ -202,19 +229,47 @@ class Gate:
             return f"workload {workload!r} does not exist; REGISTER_PROFILE creates it"
         if self._jobs.is_known(decision.job_id) or home.has_static_job(name):
             return f"job {decision.job_id} already exists"
-        return None
+        try:
+            refuse_large_integers(decision.job, path="data.job")
+            job = parse_job(
+                decision.job, workload=workload, ticks_per_second=ticks_per_second, path="data.job"
+            )
+        except InputError as why:
+            return str(why)
+        if job.id != name:
+            return f"data.job.id {job.id!r} is not the job {decision.job_id}"
+        return _profile_of_new(job, home) or job
 
     def relabel(self, decision: m.ChangeJobState) -> Entry | str:
         """The job whose state may be changed like this, or the rule that is broken."""
-        entry = self._jobs.alive.get(decision.job_id)
-        if entry is None:
-            over = decision.job_id in self._jobs.ended
-            return f"job {decision.job_id} {'is already over' if over else 'was not submitted'}"
+        entry = self.live_job(decision.job_id)
+        if isinstance(entry, str):
+            return entry
         if entry.run is not None:
             return f"job {entry.id} runs on hosts; only KILL_JOB ends it"
         if decision.job_state not in _RELABEL[entry.phase]:
             return f"job {entry.id} cannot go from {entry.phase} to {decision.job_state}"
         return entry
+
+    def notice(self, decision: m.Notify) -> Reason:
+        """Is it something that a scheduler says?"""
+        if decision.type in REGISTRATION_NOTICES:
+            return None
+        return f"type {decision.type!r} is not known; a scheduler says {' or '.join(REGISTRATION_NOTICES)}"
+
+    def query(self, decision: m.Query, *, energy: bool) -> Reason:
+        """Can the question be answered?"""
+        if list(decision.requests) != ["consumed_energy"]:
+            return f"requests must hold exactly consumed_energy, got {sorted(decision.requests)}"
+        return None if energy else energy_is_off("QUERY consumed_energy")
+
+    def answer(self, decision: m.Answer) -> Reason:
+        """Does it answer what Batsim may ask?"""
+        return "the simulator asked no such question" if decision.estimate_waiting_time is None else None
+
+    def hello(self, *, first: bool) -> Reason:
+        """Is it the first thing that is said?"""
+        return None if first else "HELLO must be the first decision of the first reply"
 
     def metadata(self, decision: m.SetJobMetadata) -> Reason:
         """Does the job exist, and can the text stand in a table?"""
@@ -223,6 +278,17 @@ class Gate:
         if not self._jobs.is_known(decision.job_id):
             return f"job {decision.job_id} was not submitted"
         return None
+
+
+def _profile_of_new(job: Job, home: Home) -> Reason:
+    """Is the profile of a job to be registered known, kept, and of its size?"""
+    profile = home.profile(job.profile)
+    if profile is None:
+        return f"profile {job.profile!r} of workload {home.id} is not known"
+    dropped = home.why_dropped(job.profile)
+    if dropped is None and isinstance(profile, Parallel) and len(profile.cpu) != job.res:
+        return f"profile {job.profile!r} is for {len(profile.cpu)} hosts, the job asks for {job.res}"
+    return dropped
 
 
 def _ranks(leaf: Profile, entry: Entry, executors: int) -> Reason:

@@ -10,14 +10,12 @@ from batpy.protocol import messages as m
 
 if TYPE_CHECKING:
     from batpy.simulator.core import Simulator
-
-EXTENSIONS: tuple[str, ...] = ()
-"""Families of events this version's simulator offers beyond the baseline; none yet."""
+    from batpy.workloads.serving.requests import RequestWorkload
 
 
 def greeting(simulator: Simulator) -> m.SimulationBegins:
     """The first event of a conversation, from what the simulation was given."""
-    config, platform = simulator.config, simulator.platform
+    config, platform, serving = simulator.config, simulator.platform, simulator.serving
     settings = {
         "redis-enabled": False,
         "redis-hostname": "127.0.0.1",
@@ -38,19 +36,23 @@ def greeting(simulator: Simulator) -> m.SimulationBegins:
         allow_compute_sharing=config.compute_sharing,
         allow_storage_sharing=config.storage_sharing,
         config=settings,
-        compute_resources=[_record(host) for host in platform.compute],
-        storage_resources=[_record(host) for host in platform.storage],
-        workloads={w.id: w.source for w in simulator.workloads},
+        compute_resources=[
+            _record(host, config.energy) | ({"gpus": host.gpus} if serving is not None else {})
+            for host in platform.compute
+        ],
+        storage_resources=[_record(host, config.energy) for host in platform.storage],
+        workloads={w.id: w.source for w in simulator.all_workloads()},
         profiles={
             w.id: {name: dict(profile.raw) for name, profile in w.profiles.items()}
             for w in simulator.workloads
-        },
-        batpy=m.Offer(__version__, config.ticks_per_second, EXTENSIONS),
+        }
+        | ({} if serving is None else {w.id: _models(w) for w in serving.setup.workloads}),
+        batpy=m.Offer(__version__, config.ticks_per_second, () if serving is None else ("serving",)),
     )
 
 
-def _record(host: Host) -> m.Json:
-    return {
+def _record(host: Host, energy: bool) -> m.Json:
+    record: m.Json = {
         "id": host.id,
         "name": host.name,
         "state": "idle",
@@ -58,4 +60,21 @@ def _record(host: Host) -> m.Json:
         "zone_properties": dict(host.zone_properties),
         "speed": list(host.speeds),
         "core": host.cores,
+    }
+    if energy:
+        # Only then can it be changed: so a scheduler knows before it tries.
+        record["pstate"] = host.pstate
+    return record
+
+
+def _models(workload: RequestWorkload) -> dict[str, m.Json]:
+    """The models of a workload of requests in the place of profiles, each under its first id."""
+    return {
+        str(copies.model_id): {
+            "type": "model",
+            "model_id": copies.model_id,
+            "path": copies.path,
+            "copies": copies.copies,
+        }
+        for copies in workload.models
     }

@@ -82,9 +82,7 @@ def _profile(wanted: m.IoJob, home: Home) -> Profile | str:
         known = home.profile(name)
         if known is None:
             return f"profile {name!r} of workload {home.id} is not known, and none is given"
-        if name in home.dropped:
-            return f"profile {name!r} went with the jobs that used it; profile_reuse keeps profiles"
-        return known
+        return home.why_dropped(name) or known
     if home.is_taken(name):
         return (
             f"profile {name!r} of workload {home.id} already exists; one that is given must have a new name"
@@ -117,7 +115,7 @@ def _joined(job: Tree, io: Tree, known: dict[tuple[int, int], Tree]) -> Tree | s
             if isinstance(part, str):
                 return part
             parts.append(part)
-        known[key] = Tree(job.profile, tuple(parts), job.any_size)
+        known[key] = Tree(job.profile, tuple(parts), job.any_size, instant=job.instant and io.instant)
         return known[key]
     for tree, whose in ((job, "of the job"), (io, "of the I/O job")):
         if not tree.parts and not isinstance(tree.profile, PARALLEL_TASKS):
@@ -136,4 +134,4 @@ def _joined(job: Tree, io: Tree, known: dict[tuple[int, int], Tree]) -> Tree | s
             profile.utilization is not None or profile.cores_per_executor != 1
         ):
             return f"profile {profile.name!r} says how many cores an executor uses; such tasks are not joined"
-    return Tree(job.profile, (), job.any_size, io=io.profile)
+    return Tree(job.profile, (), job.any_size, io=io.profile, instant=job.instant and io.instant)

@@ -9,7 +9,7 @@ import msgspec
 from batpy.models.execution import Run, Tree
 from batpy.protocol.hostset import EMPTY, HostSet
 from batpy.workloads.job import Job, Workload
-from batpy.workloads.profile import Profile
+from batpy.workloads.profile import Composed, Profile
 
 SUBMITTED = "SUBMITTED"
 RUNNING = "RUNNING"
@@ -41,7 +41,8 @@ class Home:
         static: the workload read at the start, or None for one that a scheduler created.
         trees: resolved profiles by name; ``runnable``: those whose every leaf has a model.
         on_over: told the name of each job that is over, if some jobs wait for others.
-        dropped: profiles whose jobs ended and that no new job may name (Batsim without profile reuse).
+        dropped: profiles whose jobs ended, with the parts of sequences; no new job may name them (Batsim
+            without profile reuse).
     """
 
     def __init__(self, id_: str, static: Workload | None) -> None:
@@ -50,7 +51,7 @@ class Home:
         self.on_over: Callable[[str], None] | None = None
         self._registered: dict[str, Profile] = {}
         self._of_static: Mapping[str, Profile] = static.profiles if static is not None else {}
-        self._taken: frozenset[str] = frozenset(getattr(static, "taken_names", ()))
+        self._taken = frozenset() if static is None else static.taken_names
         self.trees: dict[str, Tree] = {}
         self.runnable: dict[str, Tree] = {}
         self.dropped: set[str] = set()
@@ -63,6 +64,23 @@ class Home:
     def is_taken(self, name: str) -> bool:
         """True if a profile of this name ever existed here."""
         return name in self._registered or name in self._of_static or name in self._taken
+
+    def why_dropped(self, name: str) -> str | None:
+        """The rule that forbids new jobs to name this profile, or None."""
+        if name not in self.dropped:
+            return None
+        return f"profile {name!r} went with the jobs that used it; profile_reuse keeps profiles"
+
+    def drop(self, name: str) -> None:
+        """No new job may name this profile any more; if it is a sequence, none of its parts either."""
+        names = [name]
+        while names:
+            name = names.pop()
+            if name not in self.dropped:
+                self.dropped.add(name)
+                profile = self.profile(name)
+                if isinstance(profile, Composed):
+                    names += profile.seq
 
     def add_profile(self, profile: Profile) -> None:
         """Register a new profile."""

@@ -33,10 +33,16 @@ class Park:
         # Jobs on each host; only kept where several are possible.
         self._jobs_on = [0] * self.size if self._may_share else []
 
+    def missing(self, hosts: HostSet) -> str | None:
+        """Which of *hosts* does not exist, or None. *hosts* is canonical and not empty."""
+        if hosts[-1][1] < self.size:
+            return None
+        return f"host {hosts[-1][1]} does not exist; the platform has hosts 0-{self.size - 1}"
+
     def why_not(self, hosts: HostSet) -> str | None:
         """The rule that forbids occupying *hosts* now, or None. *hosts* is canonical and not empty."""
         if hosts[-1][1] >= self.size:
-            return f"host {hosts[-1][1]} does not exist; the platform has hosts 0-{self.size - 1}"
+            return self.missing(hosts)
         if self._nb_away:
             away = [h for a, b in hosts for h in range(a, b + 1) if self._away[h]]
             if away:
@@ -83,8 +89,8 @@ class Park:
 
     def why_not_change(self, hosts: HostSet, available: bool) -> str | None:
         """The rule that forbids hosts to leave or return now, or None."""
-        if hosts[-1][1] >= self.size:
-            return f"host {hosts[-1][1]} does not exist; the platform has hosts 0-{self.size - 1}"
+        if (missing := self.missing(hosts)) is not None:
+            return missing
         wrong = [h for h in hostset.ids(hosts) if bool(self._away[h]) != available]
         if wrong:
             state = "are not unavailable" if available else "are already unavailable"
@@ -107,8 +113,14 @@ class Park:
         """True if a job holds the host."""
         return bool(self._occupied[host])
 
-    def check(self) -> None:
-        """Recompute what is redundant and compare."""
+    def check(self, held: Iterable[HostSet]) -> None:
+        """Recompute what is redundant from the hosts that each running job holds, and compare."""
         assert self._nb_away == sum(self._away) + sum(self._asleep)
-        if self._may_share:
-            assert all(bool(n) == bool(o) for n, o in zip(self._jobs_on, self._occupied, strict=True))
+        jobs_on = [0] * self.size
+        for hosts in held:
+            for host in hostset.ids(hosts):
+                jobs_on[host] += 1
+        assert bytes(map(bool, jobs_on)) == self._occupied, "hosts are occupied by no job, or not by theirs"
+        assert not self._may_share or jobs_on == self._jobs_on
+        crowded = [host for host, jobs in enumerate(jobs_on) if jobs > 1 and not self._shares(host)]
+        assert not crowded, f"exclusive hosts {crowded} have several jobs"

@@ -1,11 +1,13 @@
 """Energy and power states of one simulation: what SET_RESOURCE_STATE does, and what a job consumes.
 
-Stands in front of the journal: what all hosts have consumed is told after each start and pstate change that
-passes by, and before each end. Made only for runs with energy. Rules: Batsim 4.2.1.
+Stands in front of the journal: what all hosts have consumed is told after each start, before each end, and
+before and after each change of pstates; at the end of a whole run, where it went. Made only for runs with
+energy. Rules: Batsim 4.2.1.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -117,9 +119,18 @@ class Power:
     def watch(self, tasks: ParallelModel) -> None:
         """Tasks run on the hosts from now on, at the speeds of their present pstates."""
         self._tasks = tasks
+        self.model.loads_on = self._loads_on
         for host, pstate in zip(self._platform.hosts, self.model.pstate, strict=True):
             if pstate != host.pstate:
                 tasks.set_speed(host.id, host.speeds[pstate])
+
+    def _loads_on(self, host: int) -> dict[str, float]:
+        """Flops a second of each job on a host."""
+        assert self._tasks is not None
+        loads: dict[str, float] = {}
+        for run, flops in self._tasks.users(host):
+            loads[run.owner.id] = loads.get(run.owner.id, 0.0) + flops
+        return loads
 
     # ------------------------------------------------------------------ records
 
@@ -129,12 +140,17 @@ class Power:
             self._sink(record)
             date: Date = (record.time, 0.0)
             self._look()
-            self._spent_before[record.job] = self.model.joules(date, hostset.ids(record.alloc))
+            hosts = list(hostset.ids(record.alloc))
+            self._spent_before[record.job] = self.model.joules(date, hosts)
+            self.model.open(date, record.job, hosts, self._others(record.job))
             self._measure("s", job=record.job)
         elif type(record) is r.Ended:
             self._job_ends(record)
             self._sink(record)
         else:
+            if type(record) is r.RunEnds and record.outcome == "done":
+                # Who stops a run may do so while hosts and links are being changed.
+                self._end()
             self._sink(record)
             if type(record) is r.RunBegins:
                 self._begin()
@@ -148,7 +164,37 @@ class Power:
         for host, pstate in enumerate(self.model.pstate):
             by_pstate.setdefault(pstate, []).append(host)
         groups = tuple((pstate, hostset.from_ids(by_pstate[pstate])) for pstate in sorted(by_pstate))
-        self._sink(r.EnergyBegins(0, groups, hostset.from_ids(self.sleeping)))
+        self._sink(r.EnergyBegins(0, groups, hostset.from_ids(self.sleeping), self._powers()))
+
+    def _powers(self) -> tuple[r.HostPower, ...]:
+        """Equal hosts together, in the order of their first ones."""
+        groups: dict[tuple[PowerProfile, int, tuple[float, ...]], list[int]] = {}
+        for host, profile in zip(self._platform.hosts, self._profiles, strict=True):
+            if profile is not None:
+                groups.setdefault((profile, host.cores, host.speeds), []).append(host.id)
+        return tuple(
+            [
+                r.HostPower(
+                    hostset.from_ids(ids),
+                    cores,
+                    speeds,
+                    tuple([(state.idle, state.epsilon, state.full) for state in profile.states]),
+                    tuple([(sleep.sleep, sleep.off, sleep.on) for sleep in profile.sleeps]),
+                )
+                for (profile, cores, speeds), ids in groups.items()
+            ]
+        )
+
+    def _end(self) -> None:
+        self._look()
+        now, shares = self._sim.agenda.now, self.model.shares
+        jobs = shares.running((now, 0.0)) + shares.of_jobs
+        self._sink(r.EnergyEnds(now, self.model.total((now, 0.0)), jobs, *shares.rest))
+
+    def _others(self, job: str) -> Sequence[int]:
+        """Hosts of a job's additional I/O job."""
+        run = self._sim.jobs.alive[job].run
+        return () if run is None else run.io_hosts
 
     def _job_ends(self, record: r.Ended) -> None:
         entry = self._sim.jobs.alive[record.job]
@@ -159,10 +205,14 @@ class Power:
         date = later((record.time, lag), 0.0)
         # The rates of those who go on are not yet others.
         self.model.look(date, after=False)
-        spent = self.model.joules(date, hostset.ids(entry.alloc)) - self._spent_before.pop(record.job)
-        self._measure("e", lag, record.job, spent)
+        hosts = list(hostset.ids(entry.alloc))
+        spent = self.model.joules(date, hosts) - self._spent_before.pop(record.job)
+        fair = self.model.close(date, record.job, hosts, self._others(record.job))
+        self._measure("e", lag, record.job, spent, fair)
 
-    def _measure(self, event: str, lag: float = 0.0, job: str = "", spent: float = 0.0) -> None:
+    def _measure(
+        self, event: str, lag: float = 0.0, job: str = "", spent: float = 0.0, fair: float = 0.0
+    ) -> None:
         now = self._sim.agenda.now
         date = later((now, lag), 0.0)
         if date < self._told:
@@ -171,7 +221,8 @@ class Power:
         self._told = date
         # Of two looks within a tick the later may see a load less.
         self._told_joules = max(self._told_joules, self.model.total(date))
-        self._sink(r.EnergyMeasured(now, event, self._told_joules, self.model.least_watts, lag, job, spent))
+        least = self.model.least_watts
+        self._sink(r.EnergyMeasured(now, event, self._told_joules, least, lag, job, spent, fair))
 
     def consumed(self) -> float:
         """What all hosts have consumed until now, in joules."""
@@ -192,43 +243,46 @@ class Power:
         reason = self._why_not(hosts, state)
         if reason is not None:
             return reason
-        request = _Request(hosts, state, 0)
         self._look()
-        switches: dict[tuple[bool, float], list[int]] = {}
-        for host in hostset.ids(hosts):
-            way = self._way(host, state)
-            if way is None:
-                self._set(host, state, (now, 0.0), None)
-            else:
-                sleep, pstate = way
-                seconds = 1.0 / self._platform.hosts[host].speeds[pstate]
-                switches.setdefault((sleep, seconds), []).append(host)
-                self._ways[host] = state
-                # One flop keeps one core busy.
-                self.model.set_pstate((now, 0.0), host, pstate, 1.0 / self._platform.hosts[host].cores)
-        going = [host for (sleep, _), group in switches.items() if sleep for host in group]
-        coming = [host for (sleep, _), group in switches.items() if not sleep for host in group]
+        ways = [(host, self._way(host, state)) for host in hostset.ids(hosts)]
+        going, coming = ([host for host, way in ways if way and way[0] is sleep] for sleep in (True, False))
         self._sim.park.sleep(going, True)
-        off, on = hostset.from_ids(sorted(going)), hostset.from_ids(sorted(coming))
+        off, on = hostset.from_ids(going), hostset.from_ids(coming)
         sleeps = self._is_sleep(hosts[0][0], state)
         self._sink(r.PstateAsked(now, hosts, state, False, off, on, sleeps))
+        # Batsim 4.2.1 looks at the watts before it changes any of them.
         self._measure("p")
-        request.left = len(going) + len(coming)
+        request = _Request(hosts, state, len(going) + len(coming))
+        switches: dict[tuple[bool, float], list[int]] = {}
+        for host, way in ways:
+            if way is None:
+                self._set(host, state, (now, 0.0))
+                continue
+            sleep, pstate = way
+            seconds = 1.0 / self._platform.hosts[host].speeds[pstate]
+            switches.setdefault((sleep, seconds), []).append(host)
+            self._ways[host] = state
+            # One flop keeps one core busy, on hosts of several cores too.
+            self.model.set_pstate((now, 0.0), host, pstate, 1.0 / self._platform.hosts[host].cores)
         if not request.left:
             self._done(request)
         for (sleep, seconds), group in switches.items():
-            ticks = seconds * self._scale
-            length = max(round_up(ticks), 1)
-            switch = _Switch(request, group, sleep, min(0.0, ticks - length))
-            self._sim.agenda.at(now + length, self._arrive, switch)
+            self._switch(request, group, sleep, seconds)
         return None
+
+    def _switch(self, request: _Request, hosts: list[int], sleep: bool, seconds: float) -> None:
+        """Hosts are on their way for so long."""
+        ticks = seconds * self._scale
+        length = max(round_up(ticks), 1)
+        switch = _Switch(request, hosts, sleep, min(0.0, ticks - length))
+        self._sim.agenda.at(self._sim.agenda.now + length, self._arrive, switch)
 
     def _arrive(self, switch: _Switch) -> None:
         """Hosts reach their pstate."""
         request, now = switch.request, self._sim.agenda.now
         for host in switch.hosts:
             del self._ways[host]
-            self._set(host, request.state, later((now, switch.lag), 0.0), 0.0)
+            self._set(host, request.state, later((now, switch.lag), 0.0))
         if not switch.sleep:
             self._sim.park.sleep(switch.hosts, False)
         self._sink(r.HostsSwitched(now, hostset.from_ids(switch.hosts), request.state, switch.sleep))
@@ -243,9 +297,9 @@ class Power:
         self._measure("p")
         sim.outbox.append(m.ResourceStateChanged(sim.agenda.now, request.hosts, str(request.state)))
 
-    def _set(self, host: int, pstate: int, date: Date, load: float | None) -> None:
+    def _set(self, host: int, pstate: int, date: Date) -> None:
         """A host is in a pstate; what runs there goes on at the new speed."""
-        self.model.set_pstate(date, host, pstate, load)
+        self.model.set_pstate(date, host, pstate)
         if self._tasks is not None and not self._is_sleep(host, pstate):
             self._tasks.set_speed(host, self._platform.hosts[host].speeds[pstate])
 
@@ -254,9 +308,9 @@ class Power:
     def _why_not(self, hosts: HostSet, state: int) -> str | None:
         if not hosts:
             return "resources is empty; a pstate needs at least one host"
-        size = len(self._profiles)
-        if hosts[-1][1] >= size:
-            return f"host {hosts[-1][1]} does not exist; the platform has hosts 0-{size - 1}"
+        missing = self._sim.park.missing(hosts)
+        if missing is not None:
+            return missing
         for host in hostset.ids(hosts):
             reason = self._host_why_not(host, state)
             if reason is not None:

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from batpy.platforms.load import load_platform
+from batpy.results.audit import audit
 from batpy.results.recorder import RunRecorder
 from batpy.results.schedule import SCHEDULE_COLUMNS
 from batpy.results.timing import Timing
@@ -61,6 +62,11 @@ def test_recorded_energy_is_reproduced(
     simulator.check()
     recorder.close(Timing())
 
+    # Nothing is shared, so that each job's share is all that its hosts draw, as recorded.
+    for row in rows(tmp_path, "jobs"):
+        consumed, share = float(row["consumed_energy"]), float(row["fair_share_energy"])
+        assert share == pytest.approx(consumed, abs=1e-5), row["job_id"]
+    assert audit(tmp_path).passed
     worst = _compare_jobs(recorded, tmp_path)
     total = _compare_totals(recorded, tmp_path)
     ours, theirs = rows(tmp_path, "schedule")[0], rows(recorded, "schedule")[0]

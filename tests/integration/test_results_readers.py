@@ -9,6 +9,8 @@ import warnings
 from pathlib import Path
 
 import pytest
+from playback import job
+from powered import park, simulate, to
 
 from batpy.protocol.records import AnyRecord, Ended, Rejected, RunBegins, RunEnds, Started, Submitted
 from batpy.results.audit import audit
@@ -67,6 +69,31 @@ def test_evalys_reads_the_machine_states(folder: Path) -> None:
         states = MachineStatesChanges(str(folder / "machine_states.csv"))
         assert states.df.nb_computing.tolist()[-1] == 0
         assert set(states.df[["nb_idle", "nb_computing"]].sum(axis=1)) == {8}
+
+
+@pytest.fixture
+def powered(tmp_path: Path) -> Path:
+    """A job on host 0; host 1 is switched off and on again."""
+    full = {"type": "parallel_homogeneous", "cpu": 1e9, "com": 0}
+    script = {2: [to(1, 1)], 10: [to(0, 1)]}
+    recorder = RunRecorder(tmp_path)
+    for record in simulate(park(2), script, [job(0, 1, profile="full")], {"full": full})[1].records:
+        recorder.write(record)
+    recorder.close()
+    return tmp_path
+
+
+def test_evalys_reads_the_jobs_and_pstates_of_a_run_with_energy(powered: Path) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from evalys.jobset import JobSet
+        from evalys.pstates import PowerStatesChanges  # type: ignore[import-untyped]
+
+        jobs = JobSet.from_csv(str(powered / "jobs.csv"), resource_bounds=(0, 1))
+        assert jobs.df.fair_share_energy.tolist() == jobs.df.consumed_energy.tolist() == [1000]
+        changes = PowerStatesChanges(str(powered / "pstate_changes.csv"))
+        asleep = changes.pseudo_jobs[changes.pseudo_jobs.pstate == 1]
+        assert asleep[["begin", "end"]].to_numpy().tolist() == [[4, 10]]
 
 
 WRITER = f"""

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
+from batpy import __version__
 from batpy.base.errors import InputError
 from batpy.protocol.records import (
     Annotated,
@@ -20,9 +22,11 @@ from batpy.protocol.records import (
     Started,
     Submitted,
 )
+from batpy.results import audit as audit_module
 from batpy.results.audit import AuditReport, audit
 from batpy.results.journal import JournalWriter
 from batpy.results.recorder import RunRecorder
+from batpy.results.summary import Trim, summarise
 from batpy.results.timing import Timing
 
 OK, KILLED, WALLTIME = "COMPLETED_SUCCESSFULLY", "COMPLETED_KILLED", "COMPLETED_WALLTIME_REACHED"
@@ -30,7 +34,7 @@ S = 1_000_000
 
 
 def begins(*, sharing: bool = False) -> RunBegins:
-    return RunBegins(0, "9.9", S, 4, 1, sharing, {})
+    return RunBegins(0, __version__, S, 4, 1, sharing, {})
 
 
 def sub(job: str, res: int = 1, walltime: int = -1, time: int = 0) -> Submitted:
@@ -272,7 +276,52 @@ def test_a_table_that_says_something_else_is_named_with_its_line(finished: Path,
     (finished / name).write_text("".join(lines))
     (finding,) = audit(finished).findings
     assert (finding.rule, finding.subject) == ("table-differs", f"{name}:3")
-    assert repr(lines[2].rstrip()) in finding.text
+    column = "job_id" if name == "jobs.csv" else "time"
+    assert finding.text.startswith(f"{column} is '9")
+    assert ", the journal says '" in finding.text
+    assert finding.text.count(",") <= 2
+    *_, last = audit(finished).lines()
+    assert last.startswith("1 finding: ")
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "told"),
+    [
+        ('"idle": 16.0', '"idle": 6.0', "summary.json: host_seconds.idle: holds 6.0, the journal says 16.0"),
+        ('"outcome": "done"', '"outcome": "fine"', 'outcome: holds "fine", the journal says "done"'),
+        ('"reason": "",', "", 'reason: holds nothing, the journal says ""'),
+        ('"reason": "",', '"reason": "", "more": 3,', "more: holds 3, the journal says nothing"),
+    ],
+)
+def test_an_edited_summary_is_found(finished: Path, before: str, after: str, told: str) -> None:
+    path = finished / "summary.json"
+    text = path.read_text()
+    assert before in text
+    path.write_text(text.replace(before, after))
+    (finding,) = audit(finished).findings
+    assert finding.rule == "summary-differs"
+    assert told in str(finding)
+
+
+def test_a_summary_that_leaves_out_the_warm_up_passes(finished: Path) -> None:
+    trimmed = summarise(finished, Trim.parse("3", "10%"))
+    assert trimmed.waiting != summarise(finished).waiting
+    trimmed.write(finished / "summary.json")
+    assert audit(finished).findings == ()
+
+
+def test_a_summary_of_another_version_is_not_compared(finished: Path) -> None:
+    path = finished / "summary.json"
+    tree = {**json.loads(path.read_text()), "version": "0.0.1", "outcome": "fine"}
+    path.write_text(json.dumps(tree))
+    result = audit(finished)
+    assert result.findings == ()
+    assert result.remarks == ("summary.json is of version 0.0.1; its figures were not compared",)
+
+
+def test_a_summary_that_is_none_is_found(finished: Path) -> None:
+    (finished / "summary.json").write_text("{")
+    assert [finding.rule for finding in audit(finished).findings] == ["summary-unreadable"]
 
 
 @pytest.mark.parametrize("cut", [-1, -20])
@@ -315,6 +364,15 @@ def test_tables_of_a_killed_run_may_lag_behind_the_journal_or_lead(finished: Pat
     journal.write_bytes(data[:-4])
     (finished / "jobs.csv").write_bytes(jobs.replace(b",p,", b",q,"))
     assert not audit(finished).passed
+
+
+def test_a_scratch_folder_without_room_is_no_finding(finished: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(_folder: Path, into: str) -> None:
+        raise InputError("cannot write: No space left on device", source=f"{into}/jobs.csv")
+
+    monkeypatch.setattr(audit_module, "rebuild_tables", full)
+    with pytest.raises(InputError, match="No space left"):
+        audit(finished)
 
 
 def test_tables_of_a_journal_that_contradicts_itself_cannot_be_made(tmp_path: Path) -> None:

@@ -90,6 +90,26 @@ def test_dates_beyond_64_bits_are_kept(tmp_path: Path) -> None:
     assert list(read_journal(tmp_path / "j")) == [BEGINS, *late]
 
 
+def test_a_text_of_a_class_of_its_own_is_kept_as_a_text(tmp_path: Path) -> None:
+    class Special(str):
+        __slots__ = ()
+
+    refused = Refused(7, 0, "KILL_JOB", "w0!4", Special("too late"))
+    written(tmp_path / "j", [BEGINS, refused, RunEnds(8, "done")])
+    assert list(read_journal(tmp_path / "j")) == [BEGINS, refused, RunEnds(8, "done")]
+
+
+def test_a_record_that_cannot_be_written_takes_no_other_with_it(tmp_path: Path) -> None:
+    writer = JournalWriter(tmp_path / "j")
+    for record in (BEGINS, Refused(7, 0, "KILL_JOB", "w0!4", object()), Rejected(7, "w0!2")):  # type: ignore[arg-type]
+        writer.write(record)
+    with pytest.raises(TypeError):
+        writer.flush()
+    writer.write(RunEnds(8, "crashed"))
+    writer.close()
+    assert list(read_journal(tmp_path / "j")) == [BEGINS, Rejected(7, "w0!2"), RunEnds(8, "crashed")]
+
+
 def test_a_file_cut_at_any_byte_gives_the_whole_records_before_it(tmp_path: Path) -> None:
     data = written(tmp_path / "j", EVERY_KIND)
     ends = []
