@@ -6,18 +6,28 @@ simulator showed its ``batpy`` key.
 A start that is refused (DECISION_REFUSED) leaves the job where it was, and the job is not shown to the policy
 again in the same instant: it is held for 1 s, then 2 s, 4 s, ... of simulated time, and rejected after the
 sixth refusal, with the reason in its metadata. So a run ends whatever the gate thinks of a policy.
+
+Hosts that a broker takes back (REMOVE_RESOURCES) are not free from then on. RESOURCES_REMOVED follows once,
+with the same hosts, as soon as no job runs any more that ran on one of them then, however those jobs end;
+killing them is the policy's business. An answer never overtakes an older one about the same hosts.
+RESOURCES_ADDED follows at once.
 """
 
 from __future__ import annotations
 
 import heapq
+import sys
 from collections.abc import Callable
 from typing import NoReturn, cast
 
 from batpy._version import __version__
 from batpy.base.blame import FAILURES, blame
 from batpy.base.errors import InputError, RemoteProtocolError
+from batpy.protocol import hostset
+from batpy.protocol.hostset import HostSet
 from batpy.protocol.messages import (
+    REJECTED,
+    AddResources,
     CallMeLater,
     DecisionRefused,
     Event,
@@ -28,9 +38,15 @@ from batpy.protocol.messages import (
     KillJob,
     Message,
     Notify,
+    RegisterJob,
     RejectJob,
+    RemoveResources,
     RequestedCall,
+    ResourcesAdded,
+    ResourcesRemoved,
+    ResourceStateChanged,
     SetJobMetadata,
+    SetResourceState,
     SimulationBegins,
     SimulationEnds,
 )
@@ -58,6 +74,14 @@ class SchedulerCore:
         self._calls: list[int] = []  # dates of the calls asked for and not yet answered
         self._refusals: dict[str, int] = {}
         self._held: list[tuple[int, int, Job]] = []  # (date, serial, job)
+        self._revocations: list[tuple[HostSet, set[str]]] = []  # not acknowledged: hosts, victims
+        self._max_res = 0
+        self._acknowledged = True  # the simulator says JOB_SUBMITTED for registered jobs
+
+    @property
+    def registers(self) -> bool:
+        """Does its policy register jobs? Then it needs dynamic registration, and profiles that stay."""
+        return bool(getattr(self._policy, "registers", False))
 
     def handle(self, message: Message, /) -> Message:
         """Fold one message into the mirror, ask the policy, say its plan.
@@ -82,7 +106,7 @@ class SchedulerCore:
                 ended.append(mirror.completed(event))
             elif kind is JobSubmitted:
                 job = mirror.submitted(event)
-                if 0 < job.res <= view.nb_hosts:
+                if 0 < job.res <= self._max_res:
                     mirror.queue[job.id] = job
                     arrived.append(job)
                 else:
@@ -93,6 +117,8 @@ class SchedulerCore:
                 self._fold(event, decisions)
         if self._held:
             self._show_again(mirror)
+        if self._revocations:
+            self._acknowledge(mirror, decisions)
         try:
             plan = self._decide(view)
         except FAILURES as why:
@@ -109,6 +135,8 @@ class SchedulerCore:
             raise RemoteProtocolError("the first message must hold SIMULATION_BEGINS and nothing else")
         self._mirror = mirror = Mirror(begins)
         now = mirror.view.now = message.now
+        self._max_res = sys.maxsize if getattr(self._policy, "elastic", False) else mirror.view.nb_hosts
+        self._acknowledged = bool(begins.config.get("dynamic-jobs-acknowledged"))
         decisions: list[Event] = []
         if begins.batpy is not None:
             decisions.append(Hello(now, self.name, __version__, self._wants()))
@@ -146,17 +174,33 @@ class SchedulerCore:
             case Notify(type="event_machine_available"):
                 mirror.hosts_returned(event.resources or ())
                 mirror.view.disturbed = True
+            case RemoveResources(resources=hosts):
+                victims = mirror.hosts_revoked(hosts)
+                self._revocations.append((hosts, {job.id for job in victims}))
+                mirror.view.disturbed = True
+            case AddResources(resources=hosts):
+                mirror.hosts_granted(hosts)
+                mirror.view.disturbed = True
+                decisions.append(ResourcesAdded(mirror.view.now, hosts))
             case DecisionRefused(decision="EXECUTE_JOB"):
                 self._refused(event, mirror, decisions)
+            case DecisionRefused(decision="SET_RESOURCE_STATE"):
+                raise InputError(f"SET_RESOURCE_STATE was refused: {event.reason}", source=self.name)
             case SimulationBegins():
                 raise RemoteProtocolError("SIMULATION_BEGINS came twice")
+            case ResourceStateChanged():
+                mirror.state_reached(event.resources)
+                self._hear(event)
             case _:
-                hear = getattr(self._policy, "hear", None)
-                if hear is not None:
-                    try:
-                        hear(event)
-                    except FAILURES as why:
-                        self._raise(why, "hear()")
+                self._hear(event)
+
+    def _hear(self, event: Event) -> None:
+        hear = getattr(self._policy, "hear", None)
+        if hear is not None:
+            try:
+                hear(event)
+            except FAILURES as why:
+                self._raise(why, "hear()")
 
     def _refused(self, event: DecisionRefused, mirror: Mirror, decisions: list[Event]) -> None:
         view = mirror.view
@@ -168,11 +212,27 @@ class SchedulerCore:
         count = self._refusals[job.id] = self._refusals.get(job.id, 0) + 1
         if count > MAX_REFUSALS:
             del self._refusals[job.id]
+            job.state = REJECTED
             self._reject(job, f"start refused {count} times: {event.reason}", decisions)
             return
         date = view.now + view.ticks_per_second * 2 ** (count - 1)
         heapq.heappush(self._held, (date, job.serial, job))
         self._call(date, view.now, decisions)
+
+    def _acknowledge(self, mirror: Mirror, decisions: list[Event]) -> None:
+        """Answer the revocations whose victims are gone; show the policy those that are not."""
+        view, running = mirror.view, mirror.running
+        still: list[tuple[HostSet, set[str]]] = []
+        victims: set[str] = set()
+        for hosts, jobs in self._revocations:
+            jobs.intersection_update(running)
+            if jobs or any(hostset.intersection(hosts, older) for older, _ in still):
+                still.append((hosts, jobs))
+                victims |= jobs
+            else:
+                decisions.append(ResourcesRemoved(view.now, hosts))
+        self._revocations = still
+        view.evicted = [job for job_id, job in running.items() if job_id in victims]
 
     def _show_again(self, mirror: Mirror) -> None:
         """Give held jobs whose time has come back to the policy."""
@@ -206,6 +266,8 @@ class SchedulerCore:
     def _apply(self, plan: Plan, mirror: Mirror, decisions: list[Event]) -> None:
         view = mirror.view
         now = view.now
+        if plan.more and plan.registrations:
+            self._register(plan, mirror, decisions)
         if plan.starts:
             queue, running, started = mirror.queue, mirror.running, view.started
             for job, hosts in plan.starts:
@@ -234,9 +296,43 @@ class SchedulerCore:
             self._reject(job, reason, decisions)
         if plan.kills:
             decisions.append(KillJob(now, [job.id for job in plan.kills]))
-        decisions.extend(plan.also)
+        mirror.elastic |= plan.elastic
+        if plan.io_jobs:
+            for decision in decisions:
+                if isinstance(decision, ExecuteJob) and decision.additional_io_job is None:
+                    decision.additional_io_job = plan.io_jobs.get(decision.job_id)
+        for decision in plan.also:
+            if type(decision) is SetResourceState:
+                mirror.switched(decision)
+            decisions.append(decision)
         if plan.wake_at is not None:
             self._call(plan.wake_at, now, decisions)
+        if plan.registrations and not self._acknowledged:
+            self._show_registered(plan, mirror, decisions)
+
+    def _register(self, plan: Plan, mirror: Mirror, decisions: list[Event]) -> None:
+        """Say the registrations of a plan."""
+        for decision in plan.registrations:
+            decision.timestamp = mirror.view.now
+            decisions.append(decision)
+
+    def _show_registered(self, plan: Plan, mirror: Mirror, decisions: list[Event]) -> None:
+        """Nobody will say that registered jobs are submitted: they are at once, so ask the policy again."""
+        view, now = mirror.view, mirror.view.now
+        view.arrived, view.ended, view.disturbed = [], [], False
+        for decision in plan.registrations:
+            if isinstance(decision, RegisterJob):
+                job = mirror.submitted(JobSubmitted(now, decision.job_id, decision.job))
+                mirror.queue[job.id] = job
+                view.arrived.append(job)
+        if not view.arrived:
+            return
+        try:
+            again = self._decide(view)
+        except FAILURES as why:
+            self._raise(why, "decide()")
+        if again is not None:
+            self._take("decide()", again, mirror, decisions)
 
     def _call(self, date: int, now: int, decisions: list[Event]) -> None:
         """Ask for a call at *date*, once."""

@@ -12,9 +12,10 @@ from batpy.base.dates import nearest_tick
 from batpy.base.errors import RemoteProtocolError
 from batpy.protocol import hostset
 from batpy.protocol.hostset import HostSet
-from batpy.protocol.messages import SimulationBegins
+from batpy.protocol.messages import SetResourceState, SimulationBegins
 from batpy.schedulers.api import FOREVER, Job, View
-from batpy.schedulers.hosts import give_back
+from batpy.schedulers.hosts import from_mask, give_back
+from batpy.schedulers.power import HostPower, read_power
 
 BATSIM_TICKS_PER_SECOND = 1_000_000  # the real Batsim's messages resolve 1 us
 
@@ -29,6 +30,7 @@ class Mirror:
         self.ticks_per_second = offer.ticks_per_second if offer is not None else BATSIM_TICKS_PER_SECOND
         self.view = view = View(self.queue, self.running, self.ticks_per_second)
         view.config = begins.config
+        view.greeting = begins
         view.hosts = _compute_hosts(begins)
         view.nb_hosts = hostset.size(view.hosts)
         away = [host["id"] for host in begins.compute_resources if host.get("state") == "unavailable"]
@@ -36,6 +38,11 @@ class Mirror:
         view.free = hostset.difference(view.hosts, view.down)
         view.free_count = hostset.size(view.free)
         self._serial = 0
+        self.elastic = False  # jobs may hold another number of hosts than they asked for
+        self._unavailable = view.down
+        self._revoked: HostSet = ()
+        # Few policies look at power, so few runs read what may be thousands of hosts' figures.
+        view._read_power = self._read_power
 
     # ------------------------------------------------------------------ jobs
 
@@ -51,9 +58,7 @@ class Mirror:
                 if length > FOREVER:  # noqa: PLR1730 (a call costs more)
                     length = FOREVER
         except (KeyError, TypeError, ValueError, OverflowError, AttributeError) as why:
-            raise RemoteProtocolError(
-                f"JOB_SUBMITTED of {job_id}: res and walltime must be numbers ({why!r})"
-            ) from None
+            raise RemoteProtocolError(f"JOB_SUBMITTED of {job_id}: {_why_unreadable(raw, why)}") from None
         if type(res) is not int:
             raise RemoteProtocolError(f"JOB_SUBMITTED of {job_id}: res must be a whole number, not {res!r}")
         if job_id in self.queue or job_id in self.running:
@@ -75,8 +80,9 @@ class Mirror:
             raise RemoteProtocolError(
                 f"JOB_COMPLETED of {event.job_id}: this scheduler has no such job running; {known}"
             )
+        job.state = event.job_state
         view = self.view
-        if view.down:
+        if view.down or self.elastic:
             self._release(job)
         else:
             view.free = give_back(view.free, job.hosts)
@@ -107,20 +113,112 @@ class Mirror:
 
     def hosts_left(self, hosts: HostSet) -> None:
         """Hosts cannot be used for new jobs; jobs on them go on (Batsim)."""
-        view = self.view
-        view.down = hostset.union(view.down, hostset.intersection(hosts, view.hosts))
-        view.free = hostset.difference(view.free, view.down)
-        view.free_count = hostset.size(view.free)
+        self._unavailable = hostset.union(self._unavailable, hostset.intersection(hosts, self.view.hosts))
+        self._take_down()
 
     def hosts_returned(self, hosts: HostSet) -> None:
         """Hosts can be used again; those a job still runs on become free when it ends."""
+        self._unavailable = hostset.difference(self._unavailable, hosts)
+        self._bring_up()
+
+    def hosts_revoked(self, hosts: HostSet) -> list[Job]:
+        """The broker wants hosts back: they cannot be used for new jobs. Returns the running jobs on them.
+
+        Raises:
+            RemoteProtocolError: some of them are not among the hosts that were shown.
+        """
+        self._check_shown("REMOVE_RESOURCES", hosts)
+        self._revoked = hostset.union(self._revoked, hosts)
+        self._take_down()
+        return [job for job in self.running.values() if hostset.intersection(job.hosts, hosts)]
+
+    def hosts_granted(self, hosts: HostSet) -> None:
+        """The broker gives hosts (again); those that are unavailable stay so.
+
+        Raises:
+            RemoteProtocolError: some of them are not among the hosts that were shown.
+        """
+        self._check_shown("ADD_RESOURCES", hosts)
+        self._revoked = hostset.difference(self._revoked, hosts)
+        self._bring_up()
+
+    def _check_shown(self, word: str, hosts: HostSet) -> None:
+        if strange := hostset.difference(hosts, self.view.hosts):
+            shown = hostset.to_text(self.view.hosts)
+            raise RemoteProtocolError(
+                f"{word} of hosts {hostset.to_text(strange)}: SIMULATION_BEGINS showed {shown}"
+            )
+
+    def _take_down(self) -> None:
         view = self.view
-        back = hostset.intersection(hosts, view.down)
-        view.down = hostset.difference(view.down, back)
+        view.down = hostset.union(self._unavailable, self._revoked)
+        view.free = hostset.difference(view.free, view.down)
+        view.free_count = hostset.size(view.free)
+
+    def _bring_up(self) -> None:
+        view = self.view
+        down = hostset.union(self._unavailable, self._revoked)
+        back = hostset.difference(view.down, down)
+        view.down = down
         for job in self.running.values():
             back = hostset.difference(back, job.hosts)
+        if view._power is not None:
+            back = hostset.difference(back, from_mask(view._power.away_mask))
         view.free = hostset.union(view.free, back)
         view.free_count = hostset.size(view.free)
+
+    # ------------------------------------------------------------------ power
+
+    def _read_power(self) -> HostPower | None:
+        power = read_power(self.view.greeting.compute_resources, self.ticks_per_second)
+        if power is not None:
+            self._cannot_compute(power.asleep_mask)
+        return power
+
+    def switched(self, decision: SetResourceState) -> None:
+        """A SET_RESOURCE_STATE is being said: hosts on their way into sleep run no job from now on."""
+        power = self.view.power
+        if power is not None:
+            hosts = hostset.intersection(decision.resources, self.view.hosts)
+            self._cannot_compute(power.ask(self.view.now, hosts, decision.state))
+
+    def state_reached(self, hosts: HostSet) -> None:
+        """Hosts are in the pstate that was asked for; those that compute again are free."""
+        view = self.view
+        if view._power is None:
+            return
+        back = hostset.difference(from_mask(view._power.reached(view.now, hosts)), view.down)
+        if back:
+            view.free = hostset.union(view.free, back)
+            view.free_count = hostset.size(view.free)
+        view.disturbed = True
+
+    def _cannot_compute(self, mask: int) -> None:
+        view = self.view
+        view.free = hostset.difference(view.free, from_mask(mask))
+        view.free_count = hostset.size(view.free)
+
+    def check(self) -> None:
+        """Recompute what is redundant and compare; for tests."""
+        view = self.view
+        assert view.down == hostset.union(self._unavailable, self._revoked)
+        held = sum(hostset.size(job.hosts) for job in self.running.values())
+        busy: HostSet = ()
+        for job in self.running.values():
+            busy = hostset.union(busy, job.hosts)
+        assert hostset.size(busy) == held, "two running jobs share a host"
+        free = hostset.difference(hostset.difference(view.hosts, view.down), busy)
+        if view._power is not None:
+            free = hostset.difference(free, from_mask(view._power.away_mask))
+        assert view.free == free, f"free are {hostset.to_text(free)}, not {hostset.to_text(view.free)}"
+        assert view.free_count == hostset.size(free)
+        assert not self.queue.keys() & self.running.keys()
+
+
+def _why_unreadable(raw: Any, why: Exception) -> str:
+    if isinstance(raw, dict) and "res" not in raw:
+        return "its job has no res, the number of hosts it asks for"
+    return f"res and walltime must be numbers ({why})"
 
 
 def _compute_hosts(begins: SimulationBegins) -> HostSet:

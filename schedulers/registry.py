@@ -8,12 +8,22 @@ from batpy.base.plugins import Registry
 from batpy.schedulers.api import Policy, is_policy
 from batpy.schedulers.core import SchedulerCore
 
-SCHEDULERS: Registry[Policy] = Registry("scheduler", group="batpy.schedulers", accepts=is_policy)
+SCHEDULERS: Registry[Policy] = Registry(
+    "scheduler", group="batpy.schedulers", accepts=is_policy, wanted="a class with decide(view)"
+)
 SCHEDULERS.register("fcfs", "batpy.schedulers.hpc.fcfs:Fcfs")
 SCHEDULERS.register("easy", "batpy.schedulers.hpc.easy:Easy")
+SCHEDULERS.register("easy_sleep", "batpy.schedulers.hpc.easy_sleep:EasySleep")
+SCHEDULERS.register("easy_budget", "batpy.schedulers.hpc.easy_budget:EasyBudget")
 SCHEDULERS.register("conservative", "batpy.schedulers.hpc.conservative:Conservative")
 SCHEDULERS.register("filler", "batpy.schedulers.hpc.filler:Filler")
 SCHEDULERS.register("replay", "batpy.schedulers.hpc.replay:Replay")
+# A tenant with its own machinery: containers on the hosts that it holds.
+SCHEDULERS.register("pipelines", "batpy.pipelines.park:ParkPipelines")
+SCHEDULERS.register("bebida", "batpy.schedulers.bigdata.bebida:Bebida")
+SCHEDULERS.register("direct", "batpy.schedulers.serving.direct:Direct")
+SCHEDULERS.register("clockwork", "batpy.schedulers.serving.clockwork:Clockwork")
+SCHEDULERS.register("fifo_batching", "batpy.schedulers.serving.fifo_batching:FifoBatching")
 
 
 def make_scheduler(spec: str, *, base: Path | None = None) -> SchedulerCore:

@@ -137,13 +137,24 @@ class HostTimeline:
         return taken[0] if taken is not None else None
 
     def earliest(
-        self, count: int, length: int, choose: Chooser, before: int | None = None
+        self,
+        count: int,
+        length: int,
+        choose: Chooser,
+        before: int | None = None,
+        after: int | None = None,
     ) -> tuple[int, HostSet] | None:
-        """First date at which a chooser finds hosts that stay free for *length* ticks, and these hosts."""
+        """First date at which a chooser finds hosts that stay free for *length* ticks, and these hosts.
+
+        Args:
+            before, after: look only at dates in ``[after, before)``.
+        """
+        if after is not None:
+            _cut(self.times, self.masks, after)
         for position, start in enumerate(self.times):
             if before is not None and start >= before:
                 return None
-            if self.masks[position].bit_count() < count:
+            if self.masks[position].bit_count() < count or (after is not None and start < after):
                 continue
             hosts = self.choose_at(start, count, length, choose)
             if hosts is not None:

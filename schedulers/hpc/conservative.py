@@ -5,6 +5,9 @@ waiting jobs are taken up in order of arrival and each moves to the earliest slo
 (one pass of *compression*); its old slot is always there to fall back on, so no reservation is ever delayed
 while walltimes hold and no host is lost. If hosts do go, or a job outlives its walltime, and the slots can no
 longer be kept, all are planned anew.
+
+A policy may be asked later than the date of a reservation (``time_step``, ``latency``): a slot that has begun
+by then moves to the present, and the others stay, if that leaves enough hosts for all of them.
 """
 
 from __future__ import annotations
@@ -15,7 +18,7 @@ from batpy.protocol import hostset
 from batpy.schedulers.api import Job, Plan, View
 from batpy.schedulers.hosts import from_mask, to_mask
 from batpy.schedulers.hpc.base import HpcOptions, HpcPolicy, reach, take
-from batpy.schedulers.timeline import CountTimeline, HostTimeline
+from batpy.schedulers.timeline import BEYOND, CountTimeline, HostTimeline
 
 Slot = tuple[int, int, int]
 """Start, end, and the mask of its hosts (0 while hosts are only counted)."""
@@ -31,6 +34,7 @@ class Conservative(HpcPolicy):
         self._queue: dict[int, Job] = {}  # by serial: order of arrival
         self._slots: dict[int, Slot] = {}  # reservations of waiting jobs, by serial
         self._ends: list[tuple[int, int]] = []  # (end of slot, serial) of running jobs
+        self._least = BEYOND  # no slot that is counted begins before
         self._timeline_of_counts: CountTimeline | None = None
 
     def decide(self, view: View) -> Plan | None:
@@ -48,6 +52,9 @@ class Conservative(HpcPolicy):
             timeline.advance(view.now)
             if view.ended:
                 self._give_back(view)
+            if self._least < view.now and not self._catch_up(timeline, view.now):
+                timeline = self._rebuild(view)
+            elif view.ended:
                 self._compress(timeline, view.now)
         for job in view.arrived:
             if job.serial not in self._queue:
@@ -78,6 +85,16 @@ class Conservative(HpcPolicy):
                 usable = hostset.size(hostset.difference(job.hosts, view.down)) if view.down else job.res
                 timeline.add(now, end, usable)
 
+    def _catch_up(self, timeline: CountTimeline, now: int) -> bool:
+        """Move the slots that have begun to *now*; False if there are not hosts enough for all slots then."""
+        for serial, (start, end, _) in self._slots.items():
+            if start < now:
+                job = self._queue[serial]
+                self._slots[serial] = (now, now + reach(job), 0)
+                timeline.add(max(end, now), now + reach(job), -job.res)
+        self._least = now
+        return min(timeline.counts) >= 0
+
     def _compress(self, timeline: CountTimeline, now: int) -> None:
         for serial, job in self._queue.items():
             slot = self._slots.get(serial)
@@ -91,6 +108,7 @@ class Conservative(HpcPolicy):
             if start is None:
                 start = slot[0]
             self._slots[serial] = (start, start + reach(job), 0)
+            self._least = min(self._least, start)
             timeline.add(start, start + reach(job), -job.res)
 
     def _reserve(self, timeline: CountTimeline, job: Job) -> None:
@@ -99,6 +117,7 @@ class Conservative(HpcPolicy):
             self._slots.pop(job.serial, None)
             return
         self._slots[job.serial] = (start, start + reach(job), 0)
+        self._least = min(self._least, start)
         timeline.add(start, start + reach(job), -job.res)
 
     def _rebuild(self, view: View) -> CountTimeline:
@@ -112,18 +131,17 @@ class Conservative(HpcPolicy):
             for job in view.running
         ]
         timeline = CountTimeline(now, view.free_count, releases)
-        kept = all(slot[0] >= now for slot in self._slots.values())
-        if kept:
-            for serial, slot in self._slots.items():
-                timeline.add(slot[0], slot[1], -self._queue[serial].res)
-            kept = min(timeline.counts) >= 0
-        if kept:
+        for serial, slot in self._slots.items():
+            if slot[1] > now:
+                timeline.add(max(slot[0], now), slot[1], -self._queue[serial].res)
+        if self._catch_up(timeline, now):
             self._compress(timeline, now)
             for serial, job in self._queue.items():
                 if serial not in self._slots:
                     self._reserve(timeline, job)
         else:
             timeline = CountTimeline(now, view.free_count, releases)
+            self._least = BEYOND
             for job in self._queue.values():
                 self._reserve(timeline, job)
         self._timeline_of_counts = timeline
@@ -136,11 +154,11 @@ class Conservative(HpcPolicy):
 
     def _start_due(self, view: View) -> Plan | None:
         now = view.now
-        due = [
-            job
-            for serial, job in self._queue.items()
-            if serial in self._slots and self._slots[serial][0] == now
-        ]
+        if self._least > now:
+            return None
+        slots = self._slots
+        due = [job for serial, job in self._queue.items() if serial in slots and slots[serial][0] == now]
+        self._least = min((slot[0] for slot in slots.values() if slot[0] > now), default=BEYOND)
         if not due:
             return None
         plan = Plan(view)

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from batpy.protocol import hostset
 from batpy.schedulers.api import FOREVER, Job, Plan, View
 from batpy.schedulers.hosts import to_mask
-from batpy.schedulers.hpc.base import HpcOptions, HpcPolicy, reach, start_on_timeline
+from batpy.schedulers.hpc.base import HpcOptions, HpcPolicy, reach, start_on_timeline, take
 from batpy.schedulers.hpc.orders import Order, check_order, parse_order
 from batpy.schedulers.hpc.waiting import JobList, WaitingIndex
 
@@ -129,9 +129,7 @@ class Easy(HpcPolicy):
         # The end the core will give it.
         end = view.now + length if length < FOREVER else FOREVER + view.started + len(plan.starts)
         insort(self._ends, (end, job.serial, res))
-        plan.starts.append((job, taken[0]))
-        plan.free = taken[1]
-        plan.free_count -= res
+        take(plan, job, taken)
 
     def _pass(self, view: View, plan: Plan | None) -> Plan | None:
         """Start from the head while it fits, then backfill the whole queue."""

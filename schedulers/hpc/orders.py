@@ -63,7 +63,7 @@ _NAMED: dict[str, Order] = {
     "largest_area": Order("largest_area", lambda job, _now: -job.res * job.length),
     "expansion_factor": Order("expansion_factor", lambda job, now: -_expansion(job, now), dynamic=True),
 }
-_ALIASES = {"saf": "smallest_area", "laf": "largest_area", "xf": "expansion_factor"}
+ORDER_ALIASES = {"saf": "smallest_area", "laf": "largest_area", "xf": "expansion_factor"}
 _FEATURES = ("wait", "walltime", "res", "area", "expansion")
 _TERM = r"([+-])(?:([0-9.]+(?:[eE][+-]?[0-9]+)?)\*)?([a-z]+)"
 
@@ -76,7 +76,7 @@ def parse_order(text: str, ticks_per_second: int) -> Order:
     Raises:
         ValueError: it names none.
     """
-    named = _NAMED.get(_ALIASES.get(text, text))
+    named = _NAMED.get(ORDER_ALIASES.get(text, text))
     return named if named is not None else _weighted(text, ticks_per_second)
 
 

@@ -153,6 +153,22 @@ class WaitingIndex:
         for place, entry in enumerate(entries):
             entry[2].place = place
 
+    def check(self) -> None:
+        """Recompute what is redundant and compare; for tests."""
+        leaves = [*self._leaves, *[None] * (self._capacity - len(self._leaves))]
+        live = [entry for entry in leaves if entry is not None]
+        assert live == sorted(live)
+        assert self._late == sorted(self._late)
+        assert (self._live, len(self)) == (len(live), len(live) + len(self._late))
+        assert all(entry is None for entry in leaves[self._used :])
+        assert all(entry is None or entry[2].place == place for place, entry in enumerate(leaves))
+        assert all(entry[2].place == LATE for entry in self._late)
+        for least, name in ((self._res, "res"), (self._length, "length")):
+            values = [_NEVER if entry is None else getattr(entry[2], name) for entry in leaves]
+            for node in range(self._capacity - 1, 0, -1):
+                assert least[node] == min(least[2 * node], least[2 * node + 1])
+            assert least[self._capacity :] == values
+
 
 class Scan:
     """A walk in order; bounds may only get tighter as it goes on."""

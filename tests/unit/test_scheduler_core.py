@@ -104,6 +104,12 @@ class TestJobs:
             tell(core, 1, completed(1, "w0!1"))
         assert ("waits in the queue" in str(breach.value)) == waits
 
+    def test_a_job_without_its_number_of_hosts_is_told_in_words(self) -> None:
+        core = SchedulerCore(Idle(), "idle")
+        started(core)
+        with pytest.raises(RemoteProtocolError, match=r"of w0!1: its job has no res, the number of hosts"):
+            tell(core, 0, m.JobSubmitted(0, "w0!1", {"id": "w0!1", "profile": "p"}))
+
     def test_a_job_is_submitted_once(self) -> None:
         core = SchedulerCore(Idle(), "idle")
         started(core)

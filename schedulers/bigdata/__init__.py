@@ -1,0 +1,1 @@
+"""Schedulers of Big Data work: elastic allocations, and jobs that are stopped and resubmitted."""
