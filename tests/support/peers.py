@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import socket
@@ -43,5 +44,16 @@ def pybatsim(scheduler: str, folder: Path, *options: str) -> Iterator[tuple[str,
     port = free_port()
     command = [sys.executable, "-W", "ignore", "-m", "batsim.cmds.launcher", scheduler]
     command += ["-s", f"tcp://127.0.0.1:{port}", "-t", "0", *options]
+    with process(*command, cwd=folder) as child:
+        yield f"tcp://127.0.0.1:{port}", child
+
+
+@contextmanager
+def bebida_of_pybatsim(folder: Path, variant: str = "no-io") -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
+    """pybatsim's ``schedBebida`` with its one-line fix applied from outside."""
+    port = free_port()
+    starter = Path(__file__).with_name("bebida_without_io.py")
+    command = [sys.executable, "-W", "ignore", str(starter), "schedBebida"]
+    command += ["-s", f"tcp://127.0.0.1:{port}", "-t", "0", "-o", json.dumps({"variant": variant})]
     with process(*command, cwd=folder) as child:
         yield f"tcp://127.0.0.1:{port}", child

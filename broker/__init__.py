@@ -1,0 +1,4 @@
+"""The broker: several schedulers on one park.
+
+To the simulator it is a scheduler, to each scheduler a simulator.
+"""

@@ -1,0 +1,213 @@
+"""What the simulator says: each event goes to whom it belongs, in the tenant's own numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from batpy.base.errors import RemoteProtocolError
+from batpy.broker.owners import BROKER
+from batpy.broker.tenants import MACHINE_EVENTS, REFUSALS, SHARING, Tenant
+from batpy.protocol import extensions as x
+from batpy.protocol import messages as m
+from batpy.protocol import sharing_records as r
+from batpy.protocol.hostset import HostSet
+from batpy.protocol.vocabulary import NAME_OF
+
+if TYPE_CHECKING:
+    from batpy.broker.core import BrokerCore
+
+
+class SimulatorEvents:
+    """Routes events by the tables of owners; an event that nobody owns is an error."""
+
+    def __init__(self, core: BrokerCore) -> None:
+        self._core = core
+        # Jobs in a blocking epilog: what their tenants hear after it.
+        self._untold: dict[str, list[m.Event]] = {}
+        self._routes: dict[type[m.Event], Callable[[Any], None]] = {
+            m.JobSubmitted: self._submitted,
+            m.JobCompleted: self._completed,
+            m.JobKilled: self._killed,
+            m.RequestedCall: self._called,
+            m.Notify: self._notice,
+            m.FromJobMsg: self._said_by_job,
+            m.ResourceStateChanged: self._switched,
+            m.Answer: self._answered,
+            m.DecisionRefused: self._refused,
+            m.SimulationEnds: self._over,
+            m.SimulationBegins: self._begun_twice,
+            m.RemoveResources: self._recalled,
+            m.AddResources: self._returned,
+            x.PipelineSubmitted: self._about_pipelines,
+            x.ContainerCompleted: self._about_pipelines,
+            x.ContainerFailed: self._about_pipelines,
+            x.ContainerSuspended: self._about_pipelines,
+        }
+
+    def route(self, event: m.Event) -> None:
+        """Give an event to whom it belongs."""
+        handler = self._routes.get(type(event))
+        if handler is None:
+            raise self._ownerless(type(event).__name__, "no rule says whose it is")
+        handler(event)
+
+    def _called(self, event: m.RequestedCall) -> None:
+        owner = self._core.owners.called(event.timestamp)
+        if owner is None:
+            raise self._ownerless("REQUESTED_CALL", "nobody asked to be called")
+        if owner != BROKER:
+            self._core.tell(self._core.tenants[owner], event)
+
+    def _over(self, event: m.SimulationEnds) -> None:
+        self._core.ended = True
+        for tenant in self._core.tenants:
+            tenant.busy_until = -1
+            tenant.mailbox = [event]
+        self._core.finish("done")
+
+    def _about_pipelines(self, event: m.Event) -> None:
+        """A run has one scheduler for its pipelines: the first that asked for them."""
+        for tenant in self._core.tenants:
+            if tenant.speaks("pipelines"):
+                self._core.tell(tenant, event)
+                return
+        raise self._ownerless(NAME_OF[type(event)], "no scheduler asked for pipelines")
+
+    def _said_by_job(self, event: m.FromJobMsg) -> None:
+        self._core.tell(self._owner_of(event.job_id, "FROM_JOB_MSG"), event)
+
+    def _switched(self, event: m.ResourceStateChanged) -> None:
+        owner = self._core.owners.switched(event)
+        if owner is None:
+            raise self._ownerless("RESOURCE_STATE_CHANGED", "nobody asked for it")
+        tenant = self._core.tenants[owner]
+        self._core.tell(
+            tenant, msgspec.structs.replace(event, resources=tenant.hosts.to_own(event.resources))
+        )
+
+    def _answered(self, event: m.Answer) -> None:
+        owner = self._core.owners.answered()
+        if owner is None:
+            raise self._ownerless("ANSWER", "nobody asked")
+        self._core.tell(self._core.tenants[owner], event)
+
+    def _recalled(self, event: m.RemoveResources) -> None:
+        self._core.starts.away.recall(event.resources)
+
+    def _returned(self, event: m.AddResources) -> None:
+        self._core.starts.away.returned(event.resources)
+
+    def _begun_twice(self, event: m.SimulationBegins) -> None:
+        raise RemoteProtocolError(f"SIMULATION_BEGINS came twice, at {self._core.date(event.timestamp)}")
+
+    def _ownerless(self, name: str, why: str) -> RemoteProtocolError:
+        return RemoteProtocolError(
+            f"{name} at {self._core.date(self._core.now)} belongs to no scheduler: {why}"
+        )
+
+    def _owner_of(self, job: str, name: str) -> Tenant:
+        rank = self._core.owners.of_job(job)
+        if rank is None:
+            raise self._ownerless(f"{name} of {job}", "its workload has no scheduler; add a route for it")
+        return self._core.tenants[rank]
+
+    def _submitted(self, event: m.JobSubmitted) -> None:
+        tenant = self._owner_of(event.job_id, "JOB_SUBMITTED")
+        own = self._core.owners.registered(event.job_id)
+        if not own:
+            self._core.owned(tenant, event.job_id, event.job)
+        if tenant.gone is not None:
+            self._core.forward(tenant.rank, m.RejectJob(self._core.now, event.job_id))
+            self._core.owners.forget(event.job_id)
+            return
+        if own and not tenant.config.acknowledge_dynamic_jobs:
+            return
+        if event.profile is not None and not tenant.config.forward_profiles:
+            event = msgspec.structs.replace(event, profile=None)
+        self._core.tell(tenant, event)
+
+    def _completed(self, event: m.JobCompleted) -> None:
+        tenant = self._owner_of(event.job_id, "JOB_COMPLETED")
+        if self._core.starts.is_held(event.job_id):
+            raise RemoteProtocolError(
+                f"JOB_COMPLETED of {event.job_id} at {self._core.date(self._core.now)}: "
+                "it was not passed on to the simulator yet"
+            )
+        blocked = self._core.starts.over(event.job_id)
+        self._core.owners.forget(event.job_id)
+        own = tenant.hosts.to_own(event.alloc)
+        if own != event.alloc:
+            event = msgspec.structs.replace(event, alloc=own)
+        if blocked:
+            self._untold[event.job_id] = [event]
+        else:
+            self._tell_end(event, tenant)
+
+    def _tell_end(self, event: m.Event, tenant: Tenant | None = None) -> None:
+        """Tell a job's tenant that it is over, or that it was killed."""
+        if isinstance(event, m.JobCompleted):
+            self._core.write(r.EndTold(self._core.now, self._core.step, event.job_id))
+            tenant = tenant or self._owner_of(event.job_id, "JOB_COMPLETED")
+        elif isinstance(event, m.JobKilled):
+            tenant = tenant or self._owner_of(event.job_ids[0], "JOB_KILLED")
+        assert tenant is not None
+        self._core.tell(tenant, event)
+
+    def _killed(self, event: m.JobKilled) -> None:
+        """Split a kill by owner; a part whose jobs are not told over yet waits for that."""
+        parts: dict[int, list[str]] = {}
+        for job in event.job_ids:
+            tenant = self._owner_of(job, "JOB_KILLED")
+            # Who does not speak sharing never asked for the broker's kills.
+            if not self._core.owners.killed_by_broker(job) or tenant.speaks(SHARING):
+                parts.setdefault(tenant.rank, []).append(job)
+        for rank, jobs in parts.items():
+            tenant = self._core.tenants[rank]
+            progress = {job: event.job_progress[job] for job in jobs if job in event.job_progress}
+            named = list(progress) if tenant.config.split_kill_ack else jobs
+            if not named:
+                continue
+            part = m.JobKilled(event.timestamp, named, progress)
+            untold = next((job for job in named if job in self._untold), None)
+            if untold is None:
+                self._core.tell(tenant, part)
+            else:
+                self._untold[untold].append(part)
+
+    def _notice(self, event: m.Notify) -> None:
+        machines = event.type in ("event_machine_available", "event_machine_unavailable")
+        if not machines:
+            for tenant in self._core.tenants:
+                self._core.tell(tenant, event)
+            return
+        hosts: HostSet = event.resources or ()
+        for tenant in self._core.tenants:
+            own = tenant.hosts.to_own(hosts)
+            if own and tenant.speaks(MACHINE_EVENTS):
+                self._core.tell(tenant, msgspec.structs.replace(event, resources=own))
+        if event.type == "event_machine_available":
+            self._core.starts.away.hosts_returned(hosts)
+        else:
+            self._core.starts.away.hosts_left(hosts)
+
+    def _refused(self, event: m.DecisionRefused) -> None:
+        owner = self._core.owners.of_job(event.job_id) if event.job_id is not None else None
+        if event.decision == "EXECUTE_JOB" and event.job_id is not None:
+            self._core.starts.refused(event.job_id)
+            owned = self._core.owners.job(event.job_id)
+            if owned is not None:
+                owned.started = False
+        elif event.decision == "REGISTER_JOB" and event.job_id is not None:
+            self._core.owners.unregister(event.job_id)
+        if owner is None:
+            owner = self._core.owners.last_said(event.decision)
+        if owner is not None and owner != BROKER and self._core.tenants[owner].speaks(REFUSALS):
+            self._core.tell(self._core.tenants[owner], event)
+
+    def epilog_over(self, job: str) -> None:
+        """Tell what was kept back while a job's hosts were cleaned."""
+        for event in self._untold.pop(job, ()):
+            self._tell_end(event)

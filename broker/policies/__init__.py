@@ -1,0 +1,1 @@
+"""Shipped sharing policies, one file each."""

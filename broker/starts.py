@@ -1,0 +1,493 @@
+"""The life of a start behind the broker: asked, held back, prepared, released, over, cleaned up.
+
+``Starts`` carries out a policy's actions on the ledger. It says nothing itself: what a tenant is to be
+told, what the simulator is to be told and what is to be written goes through a ``Desk``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from batpy.broker.actions import Action, Clean, Deny, Give, Grant, Hold, Revoke, Timer
+from batpy.broker.away import Away
+from batpy.broker.desk import (
+    CLEANED,
+    NO_START,
+    PREPARED,
+    RUNNING,
+    WAITING,
+    Desk,
+    Gift,
+    Revocation,
+    Start,
+)
+from batpy.broker.ledger import Ledger, NodeState
+from batpy.broker.policy import SharingPolicy, StartRequest
+from batpy.broker.tenants import SHARING, Tenant
+from batpy.protocol import hostset
+from batpy.protocol import messages as m
+from batpy.protocol import sharing_records as r
+from batpy.protocol.hostset import HostSet
+
+FIRST_LOOK = 256
+"""The broker looks after this part of a timeout, then in doubling steps, if a revocation is still open."""
+
+
+class Starts:
+    """Everything that is between a tenant's EXECUTE_JOB and the return of its hosts."""
+
+    def __init__(self, desk: Desk, policy: SharingPolicy, ledger: Ledger, tenants: list[Tenant]) -> None:
+        self._desk = desk
+        self._policy = policy
+        self.ledger = ledger
+        self._tenants = tenants
+        self._by_job: dict[str, Start] = {}
+        self._all: dict[int, Start] = {}
+        self._waiting: dict[int, Start] = {}
+        self.claims: list[HostSet] = [() for _ in tenants]
+        self.revocations: dict[int, Revocation] = {}
+        # By tenant: hosts that were seized; an acknowledgement of each may still come.
+        self._overdue: list[list[HostSet]] = [[] for _ in tenants]
+        self._gifts: dict[int, Gift] = {}
+        self.away = Away(self, tenants)
+        self._clean: Clean | None = None  # what the policy said of the job that just ended
+        self._serial = 0
+        self._revoked = 0
+        self._given = 0
+
+    # ------------------------------------------------------------------ a start
+
+    def ask(self, tenant: Tenant, decision: m.ExecuteJob, hosts: HostSet) -> bool:
+        """A tenant said EXECUTE_JOB; False if that is refused.
+
+        Args:
+            decision: with the park's ids; passed on as it is, with a new date.
+            hosts: its compute hosts; storage is open to all.
+        """
+        desk = self._desk
+        start = Start(self._serial, tenant, decision, hosts, desk.now, until=desk.now)
+        self._serial += 1
+        desk.write(r.StartAsked(desk.now, desk.step, start.serial, tenant.name, decision.job_id, hosts))
+        strange = self._not_given(tenant, hosts)
+        if strange:
+            desk.write(r.StartDropped(desk.now, desk.step, start.serial, "hosts it was not given"))
+            own = hostset.to_text(tenant.hosts.to_own(strange))
+            desk.fail(
+                tenant,
+                f"EXECUTE_JOB {decision.job_id} on hosts it was not given (its {own})",
+            )
+            return False
+        self._by_job[decision.job_id] = start
+        self._all[start.serial] = start
+        actions = tuple(self._policy.start_requested(start.request))
+        if len(actions) == 1 and type(actions[0]) is Grant and self._begin(start):
+            return True
+        # Claimed before anything is revoked for it, so that nothing is given back at once.
+        self._waiting[start.serial] = start
+        self.claims[tenant.rank] = hostset.union(self.claims[tenant.rank], hosts)
+        for action in actions:
+            if isinstance(action, Hold):  # hosts that are seized at once must not begin it before the others
+                start.clear_of, start.until = action.clear_of, desk.now + action.prolog
+        self.carry_out(actions, start)
+        if start.serial not in self._waiting:
+            return True
+        if start.denied is not None:
+            self._unwait(start)
+            self._deny(start)
+            return False
+        if self._begin(start):
+            self._unwait(start)
+        return True
+
+    @staticmethod
+    def _not_given(tenant: Tenant, hosts: HostSet) -> HostSet:
+        """Those of *hosts* that the tenant knows it may not use; what it has not heard of yet it may."""
+        return hostset.difference(hosts, tenant.believed) if tenant.speaks(SHARING) else ()
+
+    def _deny(self, start: Start) -> None:
+        desk, tenant, reason = self._desk, start.tenant, start.denied
+        assert reason is not None
+        self._forget(start)
+        desk.write(r.StartDropped(desk.now, desk.step, start.serial, reason))
+        job = start.decision.job_id
+        if tenant.speaks("refusals"):
+            desk.tell(tenant, m.DecisionRefused(desk.now, "EXECUTE_JOB", reason, job))
+        else:
+            desk.fail(tenant, f"EXECUTE_JOB {job} is refused: {reason}")
+
+    def _begin(self, start: Start) -> bool:
+        """Prepare or release a start whose hosts are clear; False if they are not."""
+        ledger, hosts, desk = self.ledger, start.hosts, self._desk
+        if ledger.occupied(hosts, start.tenant.rank):
+            return False
+        if self.away.covers(hosts):
+            return False
+        for rank in start.clear_of:
+            if hostset.intersection(hosts, ledger.lent[rank]) or hostset.intersection(
+                hosts, ledger.leaving[rank]
+            ):
+                return False
+        tenant = start.tenant
+        missing = hostset.difference(hosts, ledger.lent[tenant.rank])
+        if missing and (
+            not tenant.speaks(SHARING) or hostset.difference(missing, ledger.leaving[tenant.rank])
+        ):
+            return False  # it has not heard yet, or never will, that these hosts are not its own for now
+        if start.clear_of:
+            desk.write(r.PrologBegins(desk.now, desk.step, start.serial, max(start.until, desk.now)))
+        if start.until > desk.now:
+            start.phase = PREPARED
+            ledger.occupy(start.serial, tenant.rank, hosts, NodeState.PROLOG)
+            desk.wake(start.until, "prolog", start.serial)
+        else:
+            ledger.occupy(start.serial, tenant.rank, hosts, NodeState.BUSY)
+            self._release(start)
+        return True
+
+    def _release(self, start: Start) -> None:
+        desk = self._desk
+        start.phase = RUNNING
+        start.decision.timestamp = desk.now
+        desk.write(r.StartReleased(desk.now, desk.step, start.serial))
+        desk.forward(start.tenant.rank, start.decision)
+
+    def retry(self) -> None:
+        """The park has changed: begin what can begin."""
+        if self._waiting:
+            self._try_waiting()
+
+    def _try_waiting(self) -> None:
+        """Begin what can begin, in the order in which it was asked for."""
+        for start in list(self._waiting.values()):
+            if start.serial in self._waiting and self._begin(start):
+                self._unwait(start)
+
+    def _unwait(self, start: Start) -> None:
+        del self._waiting[start.serial]
+        rank = start.tenant.rank
+        left = [s.hosts for s in self._waiting.values() if s.tenant.rank == rank]
+        self.claims[rank] = hostset.normalise(pair for hosts in left for pair in hosts)
+
+    def _put_off(self, start: Start) -> None:
+        """A start that was being prepared waits again."""
+        self.ledger.release(start.serial)
+        start.phase = WAITING
+        self._waiting[start.serial] = start
+        rank = start.tenant.rank
+        self.claims[rank] = hostset.union(self.claims[rank], start.hosts)
+
+    def _forget(self, start: Start) -> None:
+        self._by_job.pop(start.decision.job_id, None)
+        self._all.pop(start.serial, None)
+
+    # ------------------------------------------------------------------ its end
+
+    def is_held(self, job: str) -> bool:
+        """Does the job's tenant believe it runs while it does not yet?"""
+        start = self._by_job.get(job)
+        return start is not None and start.phase in (WAITING, PREPARED)
+
+    def drop(self, job: str, reason: str) -> None:
+        """A held start will not happen: its hosts are free for others; the simulator forgets the job."""
+        desk, start = self._desk, self._by_job[job]
+        self._forget(start)
+        desk.write(r.StartDropped(desk.now, desk.step, start.serial, reason))
+        desk.forward(start.tenant.rank, m.RejectJob(desk.now, job))
+        desk.cancelled(start.tenant, job, start.hosts)
+        if start.phase == WAITING:
+            if start.serial in self._waiting:
+                self._unwait(start)
+        else:
+            self.ledger.release(start.serial)
+        self._hosts_free(start)
+
+    def refused(self, job: str) -> None:
+        """The simulator's gate refused a start: the job waits as before."""
+        start = self._by_job.get(job)
+        if start is not None and start.phase == RUNNING:
+            desk = self._desk
+            self._forget(start)
+            self.ledger.release(start.serial)
+            desk.write(r.StartDropped(desk.now, desk.step, start.serial, "refused by the simulator"))
+            self._hosts_free(start)
+
+    def over(self, job: str) -> bool:
+        """The simulator said that a job is over; True if its tenant is to be told after an epilog only."""
+        start = self._by_job.pop(job, None)
+        if start is None:
+            return False
+        self._clean = None
+        self.carry_out(self._policy.ended(start.request), start)
+        clean, self._clean = self._clean, None
+        if clean is None or not clean.ticks:
+            self._cleared(start)
+            return False
+        desk = self._desk
+        start.phase = CLEANED
+        self.ledger.become(start.serial, NodeState.EPILOG)
+        until = desk.now + clean.ticks
+        desk.write(r.EpilogBegins(desk.now, desk.step, start.serial, until))
+        desk.wake(until, "epilog", start.serial)
+        return clean.blocking
+
+    def _cleared(self, start: Start) -> None:
+        desk = self._desk
+        self._all.pop(start.serial, None)
+        self.ledger.release(start.serial)
+        desk.write(r.HostsCleared(desk.now, desk.step, start.serial))
+        self._hosts_free(start)
+
+    def _hosts_free(self, start: Start) -> None:
+        """Hosts came out of a use, or a claim on them fell."""
+        self.retry()
+        if self._policy.lazy:
+            request = start.request
+            self._desk.later(_call_later(self._policy, request))
+        else:
+            self.carry_out(self._policy.released(start.request))
+
+    def timer(self, kind: str, key: int | str) -> str | None:
+        """A date asked for through ``Desk.wake`` has come; the job whose epilog is over, if it is one."""
+        if kind == "prolog":
+            start = self._all.get(int(key))
+            if start is not None and start.phase == PREPARED:
+                if self.away.covers(start.hosts):
+                    self._put_off(start)
+                else:
+                    self.ledger.become(start.serial, NodeState.BUSY)
+                    self._release(start)
+        elif kind == "epilog":
+            start = self._all[int(key)]
+            self._cleared(start)
+            return start.decision.job_id
+        elif kind == "timeout":
+            self._timed_out(int(key))
+        elif kind == "seize":
+            revocation = self.revocations.get(int(key))
+            if revocation is not None:
+                self._seize(revocation)
+        elif kind == "give":
+            gift = self._gifts.pop(int(key))
+            self.give(gift.tenant, gift.hosts)
+        else:
+            self.carry_out(self._policy.timer(str(key)))
+        return None
+
+    # ------------------------------------------------------------------ actions
+
+    def carry_out(self, actions: Iterable[Action], start: Start | None = None) -> None:
+        """Do what a policy answered, in order."""
+        desk = self._desk
+        for action in actions:
+            kind = type(action)
+            if kind is Grant:
+                continue
+            if isinstance(action, Revoke):
+                self.revoke(action, start)
+            elif isinstance(action, Hold) and start is not None:
+                start.clear_of = action.clear_of
+                start.until = desk.now + action.prolog
+            elif isinstance(action, Give):
+                if action.delay:
+                    self._given += 1
+                    self._gifts[self._given] = Gift(action.tenant, action.hosts)
+                    desk.wake(desk.now + action.delay, "give", self._given)
+                else:
+                    self.give(action.tenant, action.hosts)
+            elif isinstance(action, Deny) and start is not None:
+                start.denied = action.reason
+            elif isinstance(action, Clean):
+                self._clean = action
+            else:
+                assert isinstance(action, Timer), f"{action!r} means nothing here"
+                desk.wake(action.at, "policy", action.key)
+
+    def give(self, rank: int, hosts: HostSet) -> None:
+        """Lend hosts, unless a higher rank has taken them since this was decided."""
+        ledger, tenant, desk = self.ledger, self._tenants[rank], self._desk
+        for other in range(rank):
+            hosts = hostset.difference(hosts, hostset.union(ledger.busy[other], self.claims[other]))
+        taken = hostset.union(ledger.lent[rank], ledger.leaving[rank])
+        hosts = hostset.difference(hostset.difference(hosts, taken), ledger.recalled)
+        if tenant.speaks(SHARING) and not tenant.speaks("machine_events"):
+            hosts = hostset.difference(hosts, ledger.down)  # it hears of them when they are back
+        if not hosts or tenant.gone is not None:
+            return
+        loan = ledger.lend(rank, hosts)
+        desk.write(r.Lent(desk.now, desk.step, loan, tenant.name, hosts))
+        if tenant.speaks(SHARING):
+            desk.tell(tenant, m.AddResources(desk.now, tenant.hosts.to_own(hosts)))
+        if self._waiting:  # also one of its own that it vacated the hosts under
+            self._try_waiting()
+
+    # ------------------------------------------------------------------ revocations
+
+    def revoke(self, action: Revoke, start: Start | None) -> None:
+        """Ask a tenant to vacate hosts."""
+        desk, tenant = self._desk, self._tenants[action.tenant]
+        serial = self._revoked
+        self._revoked += 1
+        wanted = NO_START if start is None else start.serial
+        revocation = Revocation(
+            serial, tenant, action.hosts, wanted, desk.now, action.grace, action.on_timeout, action.hosts
+        )
+        self.revocations[serial] = revocation
+        self.ledger.ask_back(tenant.rank, action.hosts)
+        if start is not None:
+            start.drained = hostset.union(start.drained, action.hosts)
+        desk.write(r.RevokeAsked(desk.now, desk.step, serial, tenant.name, action.hosts, wanted))
+        if tenant.speaks(SHARING) and tenant.gone is None:
+            desk.tell(tenant, m.RemoveResources(desk.now, tenant.hosts.to_own(action.hosts)))
+            if action.timeout is not None:
+                revocation.due = desk.now + action.timeout
+                desk.wake(desk.now + max(1, action.timeout // FIRST_LOOK), "timeout", serial)
+        elif action.grace:
+            desk.wake(desk.now + action.grace, "seize", serial)
+        else:
+            self._seize(revocation)
+
+    def grace_until(self, tenant: Tenant, job: str) -> int:
+        """The date until which a kill of this job, asked for because of a revocation, has to wait.
+
+        The first revocation of its hosts counts: a later one does not lengthen its life.
+        """
+        start = self._by_job.get(job)
+        if start is None:
+            return 0
+        return min(
+            (
+                revocation.asked + revocation.grace
+                for revocation in self.revocations.values()
+                if revocation.tenant is tenant and hostset.intersection(revocation.whole, start.hosts)
+            ),
+            default=0,
+        )
+
+    def told(self, tenant: Tenant) -> None:
+        """A tenant has heard all that was in its mailbox."""
+        for revocation in self.revocations.values():
+            if revocation.tenant is tenant:
+                revocation.told = True
+
+    def acknowledged(self, tenant: Tenant, hosts: HostSet) -> None:
+        """A tenant said RESOURCES_REMOVED: for its oldest open revocation first, then for the next."""
+        left = hosts
+        for revocation in list(self.revocations.values()):
+            if revocation.tenant is tenant and revocation.told:
+                mine = hostset.intersection(left, revocation.hosts)
+                if mine:
+                    left = hostset.difference(left, mine)
+                    self._vacate(revocation, mine, r.ACKNOWLEDGED)
+        left = self._late(tenant, left)
+        if left:
+            own = hostset.to_text(tenant.hosts.to_own(left))
+            self._desk.fail(
+                tenant,
+                f"RESOURCES_REMOVED {own}: it was not asked to vacate these hosts, or has already",
+            )
+
+    def _late(self, tenant: Tenant, hosts: HostSet) -> HostSet:
+        """Those of *hosts* whose acknowledgement was not overdue either."""
+        overdue = self._overdue[tenant.rank]
+        for index, late in enumerate(overdue):
+            overdue[index] = hostset.difference(late, hosts)
+            hosts = hostset.difference(hosts, late)
+        self._overdue[tenant.rank] = [late for late in overdue if late]
+        return hosts
+
+    def _vacate(self, revocation: Revocation, hosts: HostSet, how: str) -> None:
+        desk, tenant = self._desk, revocation.tenant
+        self.ledger.take_back(tenant.rank, hosts)
+        revocation.hosts = hostset.difference(revocation.hosts, hosts)
+        if not revocation.hosts:
+            del self.revocations[revocation.serial]
+        desk.write(r.Vacated(desk.now, desk.step, revocation.serial, tenant.name, hosts, how))
+        self.retry()
+        self.carry_out(self._policy.revoked(tenant.rank, hosts))
+
+    def _timed_out(self, serial: int) -> None:
+        revocation = self.revocations.get(serial)
+        if revocation is None:
+            return
+        desk, tenant = self._desk, revocation.tenant
+        if desk.now < revocation.due:
+            # A call cannot be taken back and keeps the run alive: the next one only if it is needed.
+            desk.wake(min(revocation.due, 2 * desk.now - revocation.asked), "timeout", serial)
+            return
+        own = hostset.to_text(tenant.hosts.to_own(revocation.hosts))
+        if revocation.on_timeout == "fail":
+            desk.fail(tenant, f"REMOVE_RESOURCES {own} was not acknowledged in time; say RESOURCES_REMOVED")
+            return
+        start = self._all.get(revocation.start)
+        if revocation.on_timeout == "cancel" and start is not None and start.phase == WAITING:
+            self._overdue[tenant.rank].append(revocation.hosts)
+            self.drop(start.decision.job_id, f"scheduler {tenant.name} did not vacate {own} in time")
+            self._vacate(revocation, revocation.hosts, r.SEIZED)
+            return
+        self.take_over(revocation)
+
+    def take_over(self, revocation: Revocation) -> None:
+        """Seize the hosts of a revocation whose acknowledgement may still come."""
+        self._overdue[revocation.tenant.rank].append(revocation.hosts)
+        self._seize(revocation)
+
+    def _seize(self, revocation: Revocation) -> None:
+        """Take the hosts whatever the tenant does: kill what runs there, drop or put off what is held."""
+        desk, tenant, hosts = self._desk, revocation.tenant, revocation.hosts
+        victims: list[str] = []
+        for start in list(self._all.values()):
+            if start.tenant is not tenant or not hostset.intersection(start.hosts, hosts):
+                continue
+            if start.phase == RUNNING and tenant.gone is None:
+                victims.append(start.decision.job_id)
+            elif start.phase == PREPARED and not tenant.speaks(SHARING):
+                self._put_off(start)
+            elif start.phase in (WAITING, PREPARED) and tenant.speaks(SHARING):
+                self.drop(start.decision.job_id, "its hosts were seized")
+        if victims:
+            desk.kill(tenant.rank, victims)
+        if revocation.serial in self.revocations:
+            self._vacate(revocation, hosts, r.SEIZED)
+
+    # ------------------------------------------------------------------ the whole
+
+    def drop_tenant(self, tenant: Tenant) -> None:
+        """Everything a failed tenant holds goes back; its jobs are ended."""
+        desk, ledger, rank = self._desk, self.ledger, tenant.rank
+        running = [s.decision.job_id for s in self._all.values() if s.tenant is tenant and s.phase == RUNNING]
+        if running:
+            desk.kill(rank, running)
+        for start in list(self._all.values()):
+            if start.tenant is tenant and start.phase in (WAITING, PREPARED):
+                self.drop(start.decision.job_id, "its scheduler failed")
+        for revocation in list(self.revocations.values()):
+            if revocation.tenant is tenant:
+                self._vacate(revocation, revocation.hosts, r.SEIZED)
+        if lent := ledger.lent[rank]:
+            self.revoke(Revoke(rank, lent), None)
+
+    def check(self) -> None:
+        """Compute the ledger again, and compare starts and revocations with it.
+
+        Raises:
+            AssertionError: a bug.
+        """
+        ledger = self.ledger
+        ledger.check()
+        for tenant in self._tenants:
+            rank = tenant.rank
+            open_ = [v.hosts for v in self.revocations.values() if v.tenant is tenant]
+            leaving = hostset.normalise(pair for hosts in open_ for pair in hosts)
+            assert leaving == ledger.leaving[rank], "revocations disagree with the ledger"
+            mine = [s for s in self._all.values() if s.tenant is tenant]
+            busy = hostset.normalise(pair for s in mine if s.phase != WAITING for pair in s.hosts)
+            assert busy == ledger.busy[rank], "starts disagree with the ledger"
+            claims = hostset.normalise(pair for s in mine if s.phase == WAITING for pair in s.hosts)
+            assert claims == self.claims[rank], "waiting starts disagree with the claims"
+        for start in self._all.values():
+            assert start.phase != WAITING or start.serial in self._waiting, "a start that nobody waits for"
+
+
+def _call_later(policy: SharingPolicy, request: StartRequest) -> Iterable[Action]:
+    """The policy's answer, worked out when it is needed."""
+    yield from policy.released(request)
