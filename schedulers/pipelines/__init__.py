@@ -1,0 +1,1 @@
+"""Policies for pipelines in containers, with Eudoxia's decorators; they import nothing of the simulator."""
