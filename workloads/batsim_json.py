@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+from codecs import BOM_UTF8
 from collections.abc import Callable, Iterator, Mapping
 from itertools import product
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
@@ -15,10 +17,10 @@ from batpy.base.dates import MAX_SECONDS, nearest_tick
 from batpy.base.errors import InputError
 from batpy.workloads.files import read_bytes
 from batpy.workloads.job import Job
-from batpy.workloads.job_object import parse_job
+from batpy.workloads.job_object import parse_job, refuse_large_integers
 from batpy.workloads.profile import Composed, Parallel, Profile, Recv, UsageTrace, parse_profile
-from batpy.workloads.seconds import DEFAULT_TICKS_PER_SECOND
-from batpy.workloads.sequences import reachable
+from batpy.workloads.seconds import DEFAULT_TICKS_PER_SECOND, MAX_INTEGER
+from batpy.workloads.sequences import reachable, refuse_deep_nesting
 
 # Kinds of id, subtime, res, profile, walltime, user and queue in a job object that needs no second look.
 _PLAIN = frozenset(product((str, int), (int, float), (int,), (str,), (int, float), (str, int), (str, int)))
@@ -35,6 +37,8 @@ class BatsimWorkload:
     """
 
     streamed = False
+    preceding: Mapping[str, tuple[str, int]] = MappingProxyType({})
+    max_procs: int | None = None
 
     def __init__(
         self,
@@ -62,6 +66,14 @@ class BatsimWorkload:
     def jobs(self) -> Iterator[Job]:
         """Jobs by (submit, id as text); may be called again for a fresh pass."""
         return iter(self._jobs)
+
+    def wider_than(self, hosts: int) -> int:
+        """How many jobs ask for more than so many hosts."""
+        return sum(job.res > hosts for job in self._jobs)
+
+    def report(self) -> list[str]:
+        """Nothing is left out: what breaks a rule is refused."""
+        return []
 
 
 def read_batsim_json(
@@ -106,18 +118,21 @@ def parse_batsim_json(
     Args:
         folder: where the trace files that profiles name are looked for; None leaves them unread.
     """
+    content = content.removeprefix(BOM_UTF8)  # which some editors write
     tree = _decode(content, dict[str, msgspec.Raw], content, source)
     jobs = _member(tree, "jobs", list, content, source)
     _refuse_relatives(tree, jobs, source)
     nb_res = _nb_res(tree, content, source)
     raws = _member(tree, "profiles", dict, content, source)
+    refuse_large_integers({"jobs": jobs, "profiles": raws}, source)
     _refuse_duplicate_names(bytes(tree["profiles"]), raws, source)
     profiles = {name: parse_profile(name, raw, source=source) for name, raw in raws.items()}
     _refuse_unknown_parts(profiles, source)
     parsed = _jobs(jobs, id, profiles, source, ticks_per_second)
     try:
         used = set(reachable(profiles, dict.fromkeys(job.profile for job in parsed)))
-        reachable(profiles, profiles)  # a loop among unused profiles is a mistake as well
+        # A loop among unused profiles is a mistake as well.
+        refuse_deep_nesting(profiles, reachable(profiles, profiles))
     except InputError as why:
         raise InputError(why.problem, source=source, path=why.path) from None
     _check_parts(parsed, profiles, source)
@@ -177,7 +192,9 @@ def _member(tree: Mapping[str, msgspec.Raw], key: str, kind: type, content: byte
     if key not in tree:
         problem = f"missing; a Batsim workload needs {word} of {key}"
         if "workflow" in tree:
-            problem += " (this is a WfCommons workflow)"
+            problem += " (this is a WfCommons workflow; batpy workload import makes jobs of it)"
+        elif "applications" in tree:
+            problem += " (this is a stage graph; batpy workload import makes jobs of it)"
         elif key == "profiles" and "jobs" in tree:
             jobs = _decode(bytes(tree["jobs"]), Any, content, source)
             _refuse_relatives(tree, jobs, source)
@@ -299,7 +316,7 @@ def _plain_job(raw: Any, scale: int) -> Job | None:
     if kinds not in _PLAIN:
         return None
     name = str(name)
-    if not name or "!" in name or not 0 <= submit <= MAX_SECONDS or res < 1:
+    if not name or "!" in name or not 0 <= submit <= MAX_SECONDS or not 1 <= res <= MAX_INTEGER:
         return None
     if walltime > MAX_SECONDS or (walltime <= 0 and walltime != -1):
         return None

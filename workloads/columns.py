@@ -11,6 +11,7 @@ from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice, repeat
 from operator import eq, gt
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
@@ -119,6 +120,9 @@ class ColumnWorkload:
     """
 
     streamed = True
+    taken_names: frozenset[str] = frozenset()
+    preceding: Mapping[str, tuple[str, int]] = MappingProxyType({})
+    max_procs: int | None = None
 
     def __init__(
         self,
@@ -139,6 +143,14 @@ class ColumnWorkload:
 
     def __len__(self) -> int:
         return len(self.columns)
+
+    def wider_than(self, hosts: int) -> int:
+        """How many jobs ask for more than so many hosts."""
+        return sum(map(gt, self.columns.res, repeat(hosts)))
+
+    def report(self) -> list[str]:
+        """Nothing was left out."""
+        return []
 
     def jobs(self) -> Iterator[Job]:
         """Jobs by (submit, id as text), one at a time; may be called again for a fresh pass."""

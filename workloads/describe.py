@@ -8,11 +8,12 @@ from __future__ import annotations
 import math
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, MutableSequence, Sequence
 from dataclasses import asdict, dataclass
 from itertools import pairwise
 from typing import Any
 
+from batpy.base.quantiles import quantile
 from batpy.workloads.columns import ColumnWorkload
 from batpy.workloads.job import Workload
 from batpy.workloads.profile import OLD_NAMES, Delay
@@ -22,7 +23,7 @@ from batpy.workloads.sequences import run_times
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """A distribution in a few numbers; quantiles are values that occur (lower nearest rank)."""
+    """A distribution in a few numbers; quantiles as in the summary of a run (``batpy.base.quantiles``)."""
 
     count: int
     minimum: float
@@ -59,6 +60,7 @@ class Description:
         users, queues: largest area first, then by name.
         anomalies: what a reader should know before trusting results, by kind.
         recorded_peak: most processors that the recorded schedule used at once (SWF), or None.
+        max_procs: processors of the machine of the log, or None.
         report: what the reader left out or mended.
     """
 
@@ -82,6 +84,7 @@ class Description:
     queues: tuple[Share, ...]
     anomalies: dict[str, int]
     recorded_peak: int | None
+    max_procs: int | None
     report: tuple[str, ...]
 
     def to_json(self) -> dict[str, Any]:
@@ -104,13 +107,15 @@ class Description:
             ("serial jobs", _percent(self.serial, self.jobs)),
             ("powers of two", _percent(self.powers_of_two, self.jobs)),
         ]
-        spreads = (
-            ("hosts a job", self.size),
-            ("run time, s", self.run_time),
-            ("walltime, s", self.walltime),
-            ("interarrival, s", self.interarrival),
-        )
-        rows += [(label, _spread_text(spread)) for label, spread in spreads]
+        if self.unknown_run_times:
+            left_out = "left out of load, area and run time"
+            rows.append(("run time unknown", f"{self.unknown_run_times} jobs, {left_out}"))
+        rows += [
+            ("hosts a job", _spread_text(self.size, self.jobs)),
+            ("run time, s", _spread_text(self.run_time, self.jobs)),
+            ("walltime, s", _spread_text(self.walltime, self.jobs, absent="none")),
+            ("interarrival, s", _spread_text(self.interarrival, self.jobs - 1)),
+        ]
         rows += [(f"profile {name}", str(count)) for name, count in self.profile_types.items()]
         for label, shares in (("user", self.users), ("queue", self.queues)):
             if shares:
@@ -119,7 +124,8 @@ class Description:
                 part = _percent(share.area, self.area)
                 rows.append((f"{label} {share.name or '(none)'}", f"{share.jobs} jobs, area {part}"))
         if self.recorded_peak is not None:
-            rows.append(("recorded peak", f"{self.recorded_peak} processors"))
+            of = "" if self.max_procs is None else f" of {self.max_procs}"
+            rows.append(("recorded peak", f"{self.recorded_peak}{of} processors"))
         rows += [("anomaly", f"{count} x {kind}") for kind, count in self.anomalies.items()]
         rows += [("reader", line) for line in self.report]
         return rows
@@ -140,9 +146,9 @@ def describe(
     for fact in _facts(workload, ticks_per_second):
         account.add(*fact)
     peak = _recorded_peak(workload)
-    procs = getattr(workload, "max_procs", None)
+    procs = workload.max_procs
     if peak is not None and procs is not None and peak > procs:
-        account.anomalies[f"recorded schedule uses up to {peak} of {procs} processors"] = 1
+        account.anomalies["recorded schedule uses more processors than there are"] = 1
     return account.result(workload, peak)
 
 
@@ -182,10 +188,10 @@ class _Account:
     def __init__(self, ticks_per_second: int, nb_res: int | None) -> None:
         self._scale = ticks_per_second
         self._nb_res = nb_res
-        self.sizes: array[int] = array("q")
+        self.sizes: MutableSequence[int] = array("q")
         self.runs: array[float] = array("d")
         self.walltimes: array[float] = array("d")
-        self.submits: array[int] = array("q")
+        self.submits: MutableSequence[int] = array("q")
         self.area = 0.0
         self.users: dict[str, list[float]] = {}
         self.queues: dict[str, list[float]] = {}
@@ -195,15 +201,21 @@ class _Account:
         self, submit: int, size: int, run: float | None, walltime: float | None, user: str, queue: str
     ) -> None:
         """Take one job; times in seconds, the date in ticks."""
-        self.sizes.append(size)
-        self.submits.append(submit)
+        try:
+            self.sizes.append(size)
+            self.submits.append(submit)
+        except OverflowError:
+            # Beyond 64 bits, as a date of 1e15 s in us is: rare enough for lists. Both end equally long.
+            count = len(self.submits)
+            self.sizes = [*self.sizes[:count], size]
+            self.submits = [*self.submits, submit]
         anomalies = self.anomalies
         if walltime is None:
             anomalies["no walltime"] += 1
         else:
             self.walltimes.append(walltime)
         if self._nb_res is not None and size > self._nb_res:
-            anomalies[f"larger than {self._nb_res} hosts"] += 1
+            anomalies["larger than the hosts"] += 1
         area = 0.0
         if run is not None:
             self.runs.append(run)
@@ -255,7 +267,8 @@ class _Account:
             queues=_shares(self.queues),
             anomalies=dict(sorted(self.anomalies.items())),
             recorded_peak=peak,
-            report=tuple(getattr(workload, "report", list)()),
+            max_procs=workload.max_procs,
+            report=tuple(workload.report()),
         )
 
 
@@ -267,9 +280,7 @@ def spread(values: Iterable[float]) -> Spread | None:
         return None
     mean = math.fsum(ordered) / count
     variance = math.fsum((value - mean) ** 2 for value in ordered) / count
-    quarter, median, upper, ninety = (
-        ordered[max(0, math.ceil(part * count) - 1)] for part in (0.25, 0.5, 0.75, 0.9)
-    )
+    quarter, median, upper, ninety = (quantile(ordered, part, 20) for part in (5, 10, 15, 18))
     return Spread(count, ordered[0], quarter, median, upper, ninety, ordered[-1], mean, math.sqrt(variance))
 
 
@@ -306,9 +317,10 @@ def _percent(part: float, whole: float) -> str:
     return f"{part:.6g} ({share:.1f} %)"
 
 
-def _spread_text(spread: Spread | None) -> str:
+def _spread_text(spread: Spread | None, whole: int, absent: str = "unknown") -> str:
+    """A spread in one line, with its count if not all of *whole* values are known."""
     if spread is None:
-        return "unknown"
+        return absent
     names = ("min", "25 %", "median", "75 %", "90 %", "max", "mean")
     values: Sequence[float] = (
         spread.minimum,
@@ -319,4 +331,5 @@ def _spread_text(spread: Spread | None) -> str:
         spread.maximum,
         spread.mean,
     )
-    return ", ".join(f"{name} {value:.6g}" for name, value in zip(names, values, strict=True))
+    text = ", ".join(f"{name} {value:.6g}" for name, value in zip(names, values, strict=True))
+    return text if spread.count >= whole else f"{text} ({spread.count} of {whole} jobs)"

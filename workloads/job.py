@@ -45,6 +45,9 @@ class Workload(Protocol):
         nb_res: host count the workload says it was made for, or None.
         streamed: True if each job carries its own profile (``Job.behaviour``) and ``profiles`` is empty.
         profiles: profile name to typed profile; ``Profile.raw`` is the user's object.
+        taken_names: names that no profile may be registered under later, beside those of ``profiles``.
+        preceding: job id to (id of the job it waits for, think time in ticks); empty in most workloads.
+        max_procs: processors of the machine that a log was recorded on, or None.
     """
 
     @property
@@ -57,6 +60,12 @@ class Workload(Protocol):
     def streamed(self) -> bool: ...
     @property
     def profiles(self) -> Mapping[str, Profile]: ...
+    @property
+    def taken_names(self) -> frozenset[str]: ...
+    @property
+    def preceding(self) -> Mapping[str, tuple[str, int]]: ...
+    @property
+    def max_procs(self) -> int | None: ...
 
     def __len__(self) -> int:
         """Number of jobs that ``jobs`` will yield."""
@@ -64,4 +73,12 @@ class Workload(Protocol):
 
     def jobs(self) -> Iterator[Job]:
         """Jobs by (submit, id as text), one at a time; may be called again for a fresh pass."""
+        ...
+
+    def wider_than(self, hosts: int) -> int:
+        """How many jobs ask for more than so many hosts."""
+        ...
+
+    def report(self) -> list[str]:
+        """One line for each kind of thing that the reader left out or accepted although it is odd."""
         ...

@@ -5,7 +5,6 @@ Names, parameters and defaults follow Batsim 4.2.1; older names are translated h
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -13,7 +12,7 @@ from typing import Any
 import msgspec
 
 from batpy.base.errors import InputError
-from batpy.workloads.seconds import number_problem, seconds_problem
+from batpy.workloads.seconds import MAX_INTEGER, MAX_NUMBER, number_problem, seconds_problem
 
 
 class Profile(msgspec.Struct, frozen=True):
@@ -132,7 +131,13 @@ class Send(Profile, frozen=True):
 
 
 class Recv(Profile, frozen=True):
-    """Waits for a message of the scheduler and runs another profile depending on it."""
+    """Waits for a message of the scheduler and runs another profile depending on it.
+
+    Attributes:
+        regex: of Python, for the whole text. One that repeats a repetition, such as ``(a+)+$``, takes time
+            exponential in the length of some texts, and the simulator waits for it: who writes the workload
+            answers for it, as nothing here bounds it.
+    """
 
     regex: str
     success: str
@@ -203,6 +208,8 @@ class _Fields:
             value = int(value)
         if isinstance(value, bool) or not isinstance(value, int) or value < minimum:
             raise self.fail(field, f"must be an integer of at least {minimum}, got {value!r}")
+        if value > MAX_INTEGER:
+            raise self.fail(field, f"must be at most {MAX_INTEGER}")
         return value
 
     def vector(self, field: str) -> tuple[float, ...]:
@@ -212,8 +219,8 @@ class _Fields:
                 field, "missing; a list of numbers is required" if value is None else "must be a list"
             )
         for index, item in enumerate(value):
-            if isinstance(item, bool) or not isinstance(item, (int, float)) or not 0 <= item < math.inf:
-                raise self.fail(f"{field}[{index}]", f"must be a finite number of at least 0, got {item!r}")
+            if isinstance(item, bool) or not isinstance(item, (int, float)) or not 0 <= item <= MAX_NUMBER:
+                raise self.fail(f"{field}[{index}]", _wrong_item(item))
         return tuple(value)
 
     def names(self, field: str) -> tuple[str, ...]:
@@ -221,6 +228,12 @@ class _Fields:
         if not isinstance(value, list) or not value or not all(isinstance(name, str) for name in value):
             raise self.fail(field, "must be a non-empty list of profile names")
         return tuple(value)
+
+
+def _wrong_item(item: object) -> str:
+    if problem := number_problem(item):
+        return problem
+    return f"must be a finite number of at least 0, got {item!r}"
 
 
 def parse_profile(name: str, raw: object, *, path: str | None = None, source: str | None = None) -> Profile:
@@ -379,3 +392,14 @@ def storage_labels(profile: Profile) -> tuple[str, ...]:
     if isinstance(profile, DataStaging):
         return (profile.source, profile.target)
     return ()
+
+
+def takes_no_time(profile: Profile) -> bool:
+    """True for a leaf that has nothing to do, whatever its hosts are."""
+    if isinstance(profile, Delay):
+        return profile.delay == 0
+    if isinstance(profile, Parallel):
+        return not any(profile.cpu) and not any(profile.com)
+    return isinstance(profile, (ParallelHomogeneous, ParallelHomogeneousTotal)) and not (
+        profile.cpu or profile.com
+    )

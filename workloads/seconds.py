@@ -7,16 +7,20 @@ import math
 from batpy.base.dates import MAX_SECONDS, nearest_tick
 
 DEFAULT_TICKS_PER_SECOND = 1_000_000
+MAX_NUMBER = 1e30
+"""No date, duration or amount of work is larger; sums of larger ones would leave the range of floats."""
+MAX_INTEGER = 2**53
+"""No count is larger: beyond it floats skip integers."""
 
 
 def number_problem(value: object) -> str | None:
     """What keeps *value*, as JSON gave it, from being a finite number; None if nothing does."""
     if value is None:
         return "missing; a number is required"
-    # Compared, not converted: an integer may be too large for a float.
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not -math.inf < value < math.inf:
         return f"must be a finite number, got {value!r}"
-    return None
+    # Compared, not converted: an integer may be too large for a float.
+    return None if -MAX_NUMBER <= value <= MAX_NUMBER else f"must be at most {MAX_NUMBER:g}"
 
 
 def seconds_problem(value: float) -> str | None:

@@ -7,6 +7,9 @@ from collections.abc import Iterable, Mapping
 from batpy.base.errors import InputError
 from batpy.workloads.profile import Composed, Delay, Profile, Recv
 
+MAX_NESTING = 200
+"""Sequences and ``recv`` profiles that stand one in another; no workload of a user comes near."""
+
 
 def references(profile: Profile) -> tuple[str, ...]:
     """Names of the profiles that *profile* may run."""
@@ -48,6 +51,23 @@ def reachable(profiles: Mapping[str, Profile], roots: Iterable[str]) -> list[str
                 del way[name]
                 done[name] = None
     return list(done)
+
+
+def refuse_deep_nesting(profiles: Mapping[str, Profile], names: Iterable[str]) -> None:
+    """Check how deep profiles stand one in another.
+
+    Args:
+        names: those to look at, each one after those it refers to, as :func:`reachable` gives them.
+
+    Raises:
+        InputError: naming the innermost profile that is too deep.
+    """
+    depths: dict[str, int] = {}
+    for name in names:
+        inner = references(profiles[name])
+        depths[name] = 1 + max((depths[part] for part in inner), default=0) if inner else 0
+        if depths[name] > MAX_NESTING:
+            raise InputError(f"is nested deeper than {MAX_NESTING} levels", path=f"profiles.{name}")
 
 
 def run_times(profiles: Mapping[str, Profile], roots: Iterable[str]) -> dict[str, tuple[float, int] | None]:

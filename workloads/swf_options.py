@@ -17,9 +17,9 @@ class SwfOptions:
 
     Attributes:
         strict: refuse the file at the first row that breaks the format, instead of skipping or mending it.
-        statuses: keep only jobs with one of these status codes (SWF field 11); None keeps all.
-        job_ids: keep only jobs whose number lies in one of these intervals, both ends included; None keeps
-            all.
+        statuses: keep only jobs with one of these status codes (SWF field 11); all without it.
+        job_ids: keep only jobs whose number lies in one of these intervals, both ends included; all
+            without it.
         window_from, window_to: keep only jobs submitted in ``[from, to)``, in seconds on the log's own clock,
             that is as field 2 says; applied before anything else moves the dates.
         max_jobs: keep only the first N of the jobs that are left, by submission.

@@ -73,7 +73,7 @@ class _Writer:
         self.known = run_times(workload.profiles, workload.profiles)
         self.keep_ids = all(job.id.isascii() and job.id.isdecimal() for job in workload.jobs())
         self.numbers: dict[str, _Numbers] = {key: _Numbers(workload, key) for key in ("user", "queue")}
-        self.preceding: Mapping[str, tuple[str, int]] = getattr(workload, "preceding", {})
+        self.preceding = workload.preceding
         self.ids: dict[str, str] = {}
 
     def row(self, number: int, job: Job) -> str:

@@ -57,6 +57,11 @@ def read_text(path: str | Path, source: str | None = None) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
+def unwritable(path: str | Path, why: OSError) -> InputError:
+    """The complaint about a file that cannot be written."""
+    return InputError(f"cannot write: {why.strerror or why}", source=str(path))
+
+
 def _unpacked(data: bytes, source: str) -> bytes:
     import gzip
     import zlib

@@ -159,12 +159,19 @@ class Registry(Generic[T]):
         group: entry point group other distributions use to add theirs; looked up only for a name that is
             not in the table.
         accepts: tells a plug-in's class from the other names of a user's file.
+        wanted: what it accepts, for messages: ``"a class with decide(view)"``.
     """
 
     def __init__(
-        self, sort: str, *, group: str | None = None, accepts: Callable[[Any], bool] | None = None
+        self,
+        sort: str,
+        *,
+        group: str | None = None,
+        accepts: Callable[[Any], bool] | None = None,
+        wanted: str = "",
     ) -> None:
         self.sort = sort
+        self._wanted = wanted
         self._group = group
         self._accepts = accepts
         self._table: dict[str, Any] = {}
@@ -189,7 +196,7 @@ class Registry(Generic[T]):
         if target is None:
             file, class_name = split_file(name)
             if file is not None:
-                return load_file(file, class_name, sort=self.sort, accepts=self._accepts)
+                return load_file(file, class_name, sort=self.sort, accepts=self._accepts, wanted=self._wanted)
             target = self._from_entry_point(name)
         if isinstance(target, str):
             import importlib
@@ -253,24 +260,24 @@ def split_file(name: str) -> tuple[Path | None, str | None]:
 
 
 def load_file(
-    file: Path, class_name: str | None, *, sort: str, accepts: Callable[[Any], bool] | None = None
+    file: Path,
+    class_name: str | None,
+    *,
+    sort: str,
+    accepts: Callable[[Any], bool] | None = None,
+    wanted: str = "",
 ) -> Any:
     """Run a user's file and return the class it defines.
 
     Args:
         class_name: may be None if the file defines exactly one class that *accepts* says yes to.
+        wanted: what that is, for messages.
 
     Raises:
         InputError: the file is not there or fails, or the class is not in it.
     """
     module = _run_file(file)
-    if class_name is not None:
-        target = getattr(module, class_name, None)
-        if target is None:
-            raise InputError(f"defines no {class_name}", source=str(file))
-        if accepts is not None and not accepts(target):
-            raise InputError(f"{class_name} is not a {sort}", source=str(file))
-        return target
+    want = f"; want {wanted}" if wanted else ""
     own = [
         value
         for value in vars(module).values()
@@ -279,8 +286,17 @@ def load_file(
         and not value.__name__.startswith("_")
     ]
     found = [value for value in own if accepts is None or accepts(value)]
-    if len(found) != 1:
-        names = ", ".join(value.__name__ for value in found) or "none"
+    names = ", ".join(value.__name__ for value in found) or "none"
+    if class_name is not None:
+        target = getattr(module, class_name, None)
+        if target is None:
+            raise InputError(f"defines no {class_name} (there are: {names}){want}", source=str(file))
+        if accepts is not None and not accepts(target):
+            raise InputError(f"{class_name} is not a {sort}{want}", source=str(file))
+        return target
+    if not found:
+        raise InputError(f"want one {sort} in it, found none{want}", source=str(file))
+    if len(found) > 1:
         raise InputError(f"want one {sort} in it, found {names}; say {file}:ClassName", source=str(file))
     return found[0]
 

@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from batpy.base.errors import EXIT_PEER, InputError, PeerError
+from batpy.base.errors import EXIT_BAD_INPUT, EXIT_PEER, InputError, PeerError
 from batpy.cli.config import SchedulerConfig
 
 GRACE = 5.0
@@ -31,15 +31,16 @@ POLL = 0.005
 
 @dataclass(slots=True)
 class Child:
-    """One started scheduler.
+    """One started scheduler or broker.
 
     Attributes:
+        title: what complaints call it.
         endpoint: where it listens.
         log: what it wrote to its standard error.
         finished: it has answered the last message and goes by itself.
     """
 
-    name: str
+    title: str
     endpoint: str
     log: Path
     process: subprocess.Popen[bytes]
@@ -63,19 +64,25 @@ class Child:
         lines = self.log.read_text(errors="replace").strip().splitlines()
         return f"its process {how}" + (f" after saying: {lines[-1]}" if lines else "")
 
+    @property
+    def refused(self) -> bool:
+        """It ended because of bad input, such as a policy that failed: so does the run, with its code."""
+        return self.process.poll() == EXIT_BAD_INPUT
+
     def wait_until_bound(self, deadline: float | None) -> None:
         """Return once the process listens.
 
         Raises:
-            PeerError: it ended instead, or does not listen *deadline* seconds later.
+            InputError: it ended because of bad input.
+            PeerError: it ended otherwise, or does not listen *deadline* seconds later.
         """
         socket = self.folder / SOCKET
         give_up = None if deadline is None else time.monotonic() + deadline
         while not socket.exists():
             if (end := self.why_dead()) is not None:
-                raise PeerError(f"scheduler {self.name}: {end}")
+                raise (InputError if self.refused else PeerError)(f"{self.title}: {end}")
             if give_up is not None and time.monotonic() > give_up:
-                raise PeerError(f"scheduler {self.name}: its process did not listen within {deadline:g} s")
+                raise PeerError(f"{self.title}: its process did not listen within {deadline:g} s")
             time.sleep(POLL)
 
     def stop(self) -> None:
@@ -104,20 +111,39 @@ def start_scheduler(scheduler: SchedulerConfig, output: Path, *, pin: bool) -> C
         InputError: the process cannot be started.
     """
     assert scheduler.algorithm is not None
+    log = output / f"scheduler-{scheduler.name}.log"
+    arguments = ["scheduler", scheduler.algorithm]
+    return _start(scheduler.title, arguments, log, scheduler.base, pin=pin)
+
+
+def start_broker(flags: list[str], base: Path, output: Path, *, pin: bool) -> Child:
+    """Start a broker in the same way; it writes its journal to *output*.
+
+    Args:
+        flags: arguments of ``batpy broker``.
+        base: its working folder.
+
+    Raises:
+        InputError: the process cannot be started.
+    """
+    arguments = ["broker", *flags, "--output", str(output.resolve())]
+    return _start("the broker", arguments, output / "broker.log", base, pin=pin)
+
+
+def _start(title: str, arguments: list[str], log: Path, base: Path, *, pin: bool) -> Child:
     folder = _private_folder()
     endpoint = f"ipc://{folder / SOCKET}"
-    log = output / f"scheduler-{scheduler.name}.log"
     # -P: a folder with a batpy or a queue.py in it must not take the place of the installed ones.
-    command = [sys.executable, "-P", "-m", "batpy", "scheduler", scheduler.algorithm]
+    command = [sys.executable, "-P", "-m", "batpy", *arguments]
     command += ["--bind", endpoint, "--quiet", "--leash", str(folder)]
     if pin:
         pin_to_one_core()
     try:
-        output.mkdir(parents=True, exist_ok=True)
+        log.parent.mkdir(parents=True, exist_ok=True)
         with log.open("wb") as words:
             process = subprocess.Popen(
                 command,
-                cwd=scheduler.base,
+                cwd=base,
                 stdin=subprocess.PIPE,  # the leash: it closes when this process ends, in whatever way
                 stdout=words,
                 stderr=words,
@@ -125,10 +151,8 @@ def start_scheduler(scheduler: SchedulerConfig, output: Path, *, pin: bool) -> C
             )
     except OSError as why:
         shutil.rmtree(folder, ignore_errors=True)
-        raise InputError(
-            f"cannot be started: {why.strerror or why}", path=f"scheduler.{scheduler.name}"
-        ) from None
-    return Child(scheduler.name, endpoint, log, process, folder)
+        raise InputError(f"cannot be started: {why.strerror or why}", path=title) from None
+    return Child(title, endpoint, log, process, folder)
 
 
 def _private_folder() -> Path:

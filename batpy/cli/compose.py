@@ -9,26 +9,35 @@ from __future__ import annotations
 import gc
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from batpy.base.errors import EXIT_BAD_INPUT, EXIT_DONE, EXIT_PEER, BatpyError, InputError
+from batpy.base.errors import EXIT_BAD_INPUT, EXIT_DONE, EXIT_PEER, BatpyError
+from batpy.base.files import unwritable
 from batpy.cli.interrupts import Interrupts
+from batpy.cli.needs import with_needs
 from batpy.cli.outcome import EXIT_INTERRUPTED, RunOutcome
 from batpy.cli.output import EXPERIMENT, claim
+from batpy.cli.places import told_at
+from batpy.cli.serving import load_serving
 from batpy.protocol.messages import Message
+from batpy.results.container import SHARING_JOURNAL
 from batpy.results.recorder import RunRecorder
+from batpy.results.serving import write_serving_tables
 from batpy.results.timing import Timing
-from batpy.simulator.admission import check_workload
+from batpy.simulator.admission import check_workload, size_notices
 from batpy.simulator.config import SimulatorConfig
 from batpy.simulator.core import Simulator
-from batpy.transport.link import InProcessLink, Link
+from batpy.transport.link import Core, InProcessLink, Link
 
 if TYPE_CHECKING:
     from batpy.cli.config import ExperimentConfig, SchedulerConfig, WorkloadConfig
     from batpy.cli.progress import Progress
     from batpy.platforms.platform import Platform
+    from batpy.schedulers.core import SchedulerCore
     from batpy.workloads.external_events import ExternalEvent
     from batpy.workloads.job import Workload
 
@@ -50,7 +59,8 @@ class Loaded:
     def __init__(self, config: ExperimentConfig) -> None:
         self.config = config
         self.notices: list[str] = []
-        self.workloads = [self._workload(w) for w in config.workloads]
+        self.workloads = [self._workload(w) for w in config.workloads if w.kind is None]
+        self.serving = load_serving(config)
         self.platform = self._platform()
         if config.simulation.energy:
             from batpy.simulator.power import power_profiles
@@ -58,6 +68,7 @@ class Loaded:
             power_profiles(self.platform)
         for workload in self.workloads:
             check_workload(workload, self.platform)
+        self.notices += size_notices(self.workloads, self.platform, wanted=self._mmax())
         self.events = [self._events(i) for i in range(len(config.simulation.events))]
 
     def _ticks(self, seconds: float) -> int:
@@ -67,11 +78,6 @@ class Loaded:
         from batpy.platforms.load import load_platform
 
         wanted = self.config.platform
-        simulation = self.config.simulation
-        mmax = simulation.mmax
-        if simulation.mmax_workload:
-            sizes = [w.nb_res for w in self.workloads if w.nb_res]
-            mmax = min(filter(None, (mmax, max(sizes, default=0))), default=0)
         return load_platform(
             wanted.source,
             source=wanted.file.written if wanted.file else None,
@@ -79,11 +85,19 @@ class Loaded:
             memory=wanted.memory,
             gpus=wanted.gpus,
             speed=wanted.speed,
-            mmax=mmax,
+            mmax=self._mmax(),
             master_host=wanted.master,
             roles=wanted.roles or None,
             notice=self.notices.append,
         )
+
+    def _mmax(self) -> int:
+        """How many compute hosts are wanted at most; 0 for all."""
+        simulation = self.config.simulation
+        if not simulation.mmax_workload:
+            return simulation.mmax
+        sizes = [w.nb_res for w in self.workloads if w.nb_res]
+        return min(filter(None, (simulation.mmax, max(sizes, default=0))), default=0)
 
     def _workload(self, wanted: WorkloadConfig) -> Workload:
         ticks = self.config.simulation.resolution
@@ -91,8 +105,10 @@ class Loaded:
             from batpy.kernel.streams import stream
             from batpy.workloads.generators import generate
 
-            random = stream(self.config.seed, "workload", wanted.id)
-            return generate(wanted.generator, random, wanted.id, ticks_per_second=ticks)
+            rng = stream(self.config.seed, "workload", wanted.id)
+            place = f"workload[{self.config.workloads.index(wanted)}].generator"
+            with told_at(self.config.source, place):
+                return generate(wanted.generator, rng, wanted.id, ticks_per_second=ticks)
         from batpy.workloads.load import load_workload
 
         assert wanted.file is not None
@@ -103,7 +119,7 @@ class Loaded:
             ticks_per_second=ticks,
             swf=wanted.swf,
         )
-        self.notices += getattr(workload, "report", list)()
+        self.notices += workload.report()
         return workload
 
     def _events(self, index: int) -> list[ExternalEvent]:
@@ -146,7 +162,7 @@ class Loaded:
             seed=self.config.seed,
             energy=bool(simulation.energy),
         )
-        return Simulator(self.platform, self.workloads, recorder, options, self.events)
+        return Simulator(self.platform, self.workloads, recorder, options, self.events, self.serving)
 
 
 def run_experiment(
@@ -170,22 +186,91 @@ def run_experiment(
         BatpyError: bad input, before anything was written. What happens later is in the outcome.
     """
     loaded = Loaded(config)
-    scheduler = next(iter(config.schedulers.values()))
-    core = None
-    if scheduler.algorithm is not None:
-        # Made here even when a process of its own will make it again: a bad option is found before anything
-        # runs.
-        from batpy.schedulers.registry import make_scheduler
-
-        core = make_scheduler(scheduler.algorithm, base=scheduler.base)
+    # Made here even when processes of their own will make them again: a bad option is found before anything
+    # runs.
+    cores = {
+        name: _core(scheduler, config.source)
+        for name, scheduler in config.schedulers.items()
+        if scheduler.algorithm
+    }
+    config = loaded.config = with_needs(config, [name for name, core in cores.items() if core.registers])
+    if config.broker is not None:
+        return _with_broker(loaded, cores, mode, output, progress, pin=pin, overwrite=overwrite)
+    [(name, scheduler)] = config.schedulers.items()
     with claim(output, overwrite=overwrite), Interrupts() as interrupts:
         run = _Run(loaded, scheduler, output, progress, interrupts)
-        if core is None:
+        with suppress(OSError):  # what cannot be written to is told by what writes there
+            (output / SHARING_JOURNAL).unlink(missing_ok=True)  # of an earlier run: no broker writes it now
+        if name not in cores:
             assert scheduler.endpoint is not None
             return run.over(_zeromq(config, scheduler.endpoint, scheduler.title))
         if mode == "embedded":
-            return run.over(InProcessLink(core))
+            return run.over(InProcessLink(cores[name]))
         return _with_child(run, pin=pin)
+
+
+def _core(scheduler: SchedulerConfig, source: str) -> SchedulerCore:
+    from batpy.schedulers.registry import make_scheduler
+
+    assert scheduler.algorithm is not None
+    with told_at(source, f"scheduler.{scheduler.name}.algorithm"):
+        return make_scheduler(scheduler.algorithm, base=scheduler.base)
+
+
+BROKER_PATIENCE = 3
+"""Deadlines the broker may take: it knows which scheduler is silent, and may have to ask several times."""
+
+
+def _with_broker(
+    loaded: Loaded,
+    cores: Mapping[str, Core],
+    mode: Mode,
+    output: Path,
+    progress: Progress,
+    *,
+    pin: bool,
+    overwrite: bool,
+) -> RunOutcome:
+    """Run with a broker between the simulator and the schedulers."""
+    from batpy.broker.registry import make_policy
+    from batpy.cli.brokered import embedded_broker, started
+    from batpy.cli.tenancy import seen_as_one, tenant_configs
+
+    config = loaded.config
+    assert config.broker is not None
+    with told_at(config.source, "broker.policy"):
+        make_policy(config.broker.policy, base=config.broker.base)
+    tenants = tenant_configs(config)
+    with claim(output, overwrite=overwrite), Interrupts() as interrupts:
+        run = _Run(loaded, seen_as_one(config, tenants), output, progress, interrupts)
+        if mode == "embedded":
+            with embedded_broker(config, cores, output) as broker:
+                outcome = run.over(InProcessLink(broker))
+                broker.core.finish(outcome.outcome, outcome.reason)
+                outcome.notices.extend(broker.core.notices)
+        else:
+
+            def waiting(wait: Callable[[], None]) -> None:
+                with interrupts.let_through():
+                    wait()
+
+            with started(config, output, pin=pin, waiting=waiting) as company:
+                link = _zeromq(config, company.endpoint, "the broker", BROKER_PATIENCE)
+                outcome = run.over(link, company.why_dead)
+                if outcome.outcome == "done":
+                    company.finish()
+                elif company.refused:
+                    outcome = replace(outcome, exit_code=EXIT_BAD_INPUT)
+        return _accounted(outcome)
+
+
+def _accounted(outcome: RunOutcome) -> RunOutcome:
+    """Add where the core-seconds went, from both journals."""
+    from batpy.results.accounting.run import finish_summary
+
+    if outcome.summary is None:
+        return outcome
+    return replace(outcome, summary=finish_summary(outcome.folder, outcome.summary))
 
 
 def _with_child(run: _Run, *, pin: bool) -> RunOutcome:
@@ -201,18 +286,20 @@ def _with_child(run: _Run, *, pin: bool) -> RunOutcome:
             _zeromq(config, child.endpoint, run.scheduler.title), lambda: child.why_dead(LAST_BREATH)
         )
         child.finished = outcome.outcome == "done"
-        return outcome
+        lost = outcome.exit_code == EXIT_PEER
+        return replace(outcome, exit_code=EXIT_BAD_INPUT) if lost and child.refused else outcome
     finally:
         child.stop()
 
 
-def _zeromq(config: ExperimentConfig, endpoint: str, name: str) -> Link:
+def _zeromq(config: ExperimentConfig, endpoint: str, name: str, patience: int = 1) -> Link:
+    """A link to who answers there, with *patience* times the experiment's deadline."""
     from batpy.protocol.codec import make_codec
     from batpy.transport.zeromq import ZmqLink
 
     simulation = config.simulation
     codec = make_codec(simulation.codec, simulation.resolution, float6=simulation.float6)
-    return ZmqLink(endpoint, codec, simulation.deadline or None, name)
+    return ZmqLink(endpoint, codec, simulation.deadline * patience or None, name)
 
 
 class _Run:
@@ -283,6 +370,8 @@ class _Run:
                 reason = f"{reason}; {end}"
             simulator.finish(outcome, reason)
             recorder.close(Timing(self._asked, time.perf_counter() - begun))
+            if self.loaded.serving is not None and (count := write_serving_tables(self.output)):
+                self.loaded.notices.append(str(count))
             self.progress.close()
         return RunOutcome(outcome, reason, code, self.output, recorder.summary, self.loaded.notices)
 
@@ -313,7 +402,7 @@ def _save(config: ExperimentConfig, output: Path) -> None:
     try:
         (output / EXPERIMENT).write_text(text, encoding="utf-8")
     except OSError as why:
-        raise InputError(f"cannot write: {why.strerror or why}", source=str(output / EXPERIMENT)) from None
+        raise unwritable(output / EXPERIMENT, why) from None
 
 
 def serve_scheduler(

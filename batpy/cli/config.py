@@ -7,13 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
 from batpy.kernel.ticks import DEFAULT_TICKS_PER_SECOND
 
+if TYPE_CHECKING:
+    from batpy.platforms.blueprint import Blueprint
+
 DEFAULT_DEADLINE = 60.0
+BROKER = "broker"
+"""Stands for all schedulers at once where the simulator sees one; no scheduler may be called so."""
+
 NAMELESS = "scheduler"
 """Name of the scheduler of ``batpy simulate``, whose flags give it none: its endpoint tells it apart."""
 
@@ -37,13 +43,16 @@ class InputFile(msgspec.Struct, frozen=True):
 
 
 class PlatformConfig(msgspec.Struct, frozen=True):
-    """``[platform]``: either ``file`` or ``hosts``.
+    """``[platform]``: one of ``file``, ``hosts``, ``cluster``, ``racks`` and ``fat_tree``.
 
     Attributes:
         cores, memory, gpus: per host; with a file, for hosts that do not say it themselves. Memory in bytes.
-        speed: flops per second and core, with ``hosts`` only; None for the default.
+        speed: flops per second and core, not with ``file``; None for the default.
         master: name of the master, with ``file`` only (Batsim's ``-m``).
         roles: host name to role, with ``file`` only (Batsim's ``-r``).
+        cluster: number of hosts around a switch.
+        racks, fat_tree: shapes as ``batpy.platforms.blueprint`` reads them.
+        bandwidth, latency, backbone, backbone_latency, uplink: of the links of these three.
     """
 
     file: InputFile | None = None
@@ -54,14 +63,35 @@ class PlatformConfig(msgspec.Struct, frozen=True):
     speed: float | None = None
     master: str | None = None
     roles: Mapping[str, str] = {}
+    cluster: int | None = None
+    racks: str | None = None
+    fat_tree: str | None = None
+    bandwidth: float | None = None
+    latency: float | None = None
+    backbone: float | None = None
+    backbone_latency: float | None = None
+    uplink: float | None = None
 
     @property
-    def source(self) -> int | Path:
+    def source(self) -> int | Path | Blueprint:
         """What ``batpy.platforms.load.load_platform`` takes."""
         if self.file is not None:
             return self.file.path
-        assert self.hosts is not None  # the loader accepts no platform without one of them
-        return self.hosts
+        if self.hosts is not None:
+            return self.hosts
+        from batpy.platforms.blueprint import KINDS, Blueprint
+
+        # The loader accepts no platform without one of them.
+        kind = next(kind for kind in KINDS if getattr(self, kind) is not None)
+        return Blueprint(
+            kind,
+            str(getattr(self, kind)),
+            self.bandwidth,
+            self.latency,
+            self.backbone,
+            self.backbone_latency,
+            self.uplink,
+        )
 
 
 class SimulationConfig(msgspec.Struct, frozen=True):
@@ -114,6 +144,7 @@ class WorkloadConfig(msgspec.Struct, frozen=True):
         generator: such as ``lublin[jobs=1000]``.
         swf: options of the SWF reader, by name.
         scheduler: name of the scheduler that gets its jobs.
+        kind: ``requests``, or None for jobs.
     """
 
     id: str
@@ -121,6 +152,26 @@ class WorkloadConfig(msgspec.Struct, frozen=True):
     generator: str | None
     swf: Mapping[str, Any]
     scheduler: str
+    kind: str | None = None
+
+
+class ServingConfig(msgspec.Struct, frozen=True):
+    """``[serving]``: the emulated GPU workers, one on each host with GPUs.
+
+    Attributes:
+        config: memory of a worker, as in Clockwork's ``default.cfg``; None for its defaults.
+        models: folder of model files; ``tables``: JSON files of models by name.
+        like: ``requirement``, or ``real`` or ``dummy`` to do as those do where they differ.
+        require_profile: refuse models without measurements; else they take no time.
+        jitter: how durations vary, see ``batpy.models.inference.jitter``; empty for not at all.
+    """
+
+    config: InputFile | None = None
+    models: InputFile | None = None
+    tables: tuple[InputFile, ...] = ()
+    like: str = "requirement"
+    require_profile: bool = True
+    jitter: Mapping[str, float] = {}
 
 
 class SchedulerConfig(msgspec.Struct, frozen=True):
@@ -133,6 +184,7 @@ class SchedulerConfig(msgspec.Struct, frozen=True):
         compat: ``pybatsim`` for peers built on it.
         dynamic_jobs, acknowledge_dynamic_jobs, profile_reuse, forward_profiles, split_kill_ack: None where
             ``[simulation]`` decides.
+        droppable: behind a broker, the run goes on without it when it fails.
     """
 
     name: str
@@ -146,11 +198,28 @@ class SchedulerConfig(msgspec.Struct, frozen=True):
     profile_reuse: bool | None = None
     forward_profiles: bool | None = None
     split_kill_ack: bool | None = None
+    droppable: bool | None = None
 
     @property
     def title(self) -> str:
         """What complaints call it."""
+        if self.name == BROKER:
+            return "the broker"
         return "the scheduler" if self.name == NAMELESS else f"scheduler {self.name}"
+
+
+class BrokerConfig(msgspec.Struct, frozen=True):
+    """``[broker]``: what stands between the simulator and the schedulers.
+
+    Attributes:
+        policy: with everything that ``[broker.prolog]`` and ``[broker.epilog]`` say in its options.
+        base: folder that a policy's file starts from.
+        routes: workloads that appear at run time, by the name of their scheduler.
+    """
+
+    policy: str
+    base: Path
+    routes: Mapping[str, str] = {}
 
 
 class ExperimentConfig(msgspec.Struct, frozen=True):
@@ -161,6 +230,8 @@ class ExperimentConfig(msgspec.Struct, frozen=True):
         source: the experiment file as the user named it; empty for a run from flags.
         output: folder of the results if the file names one.
         seed: of every random stream.
+        broker: None where the only scheduler is asked directly.
+        serving: what ``[serving]`` says, if it is there.
     """
 
     name: str
@@ -171,6 +242,8 @@ class ExperimentConfig(msgspec.Struct, frozen=True):
     schedulers: Mapping[str, SchedulerConfig]
     output: Path | None = None
     seed: int = 0
+    broker: BrokerConfig | None = None
+    serving: ServingConfig | None = None
 
     def to_tree(self) -> dict[str, Any]:
         """The experiment as plain objects for ``experiment.json``, in the words of the experiment file.
@@ -178,7 +251,7 @@ class ExperimentConfig(msgspec.Struct, frozen=True):
         Files are named as in the journal, and neither the place of the experiment nor that of its output is
         told: the same experiment gives the same bytes anywhere.
         """
-        return {
+        tree = {
             "name": self.name,
             "seed": self.seed,
             "platform": _plain(self.platform),
@@ -186,6 +259,11 @@ class ExperimentConfig(msgspec.Struct, frozen=True):
             "workload": [_plain(workload) for workload in self.workloads],
             "scheduler": {name: _plain(scheduler) for name, scheduler in self.schedulers.items()},
         }
+        if self.broker is not None:
+            tree["broker"] = _plain(self.broker)
+        if self.serving is not None:
+            tree["serving"] = _plain(self.serving)
+        return tree
 
 
 # Where files lie and what the table's name already says is not part of an experiment.

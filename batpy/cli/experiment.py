@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any, Literal, cast
 
 from batpy.base.errors import InputError
-from batpy.base.files import read_toml
 from batpy.cli.config import (
+    BROKER,
     DEFAULT_DEADLINE,
+    BrokerConfig,
     ExperimentConfig,
     InputFile,
     PlatformConfig,
@@ -18,8 +19,11 @@ from batpy.cli.config import (
     SimulationConfig,
     WorkloadConfig,
 )
+from batpy.cli.experiment_file import read_tree
+from batpy.cli.hand_over import with_hand_over
 from batpy.cli.overrides import apply_overrides
-from batpy.cli.samples import locate
+from batpy.cli.samples import EXPERIMENT_ENDING, WORKLOAD_ENDINGS, locate
+from batpy.cli.serving import refuse_broker, serving_config
 from batpy.cli.tables import Table, shown
 from batpy.kernel.ticks import DEFAULT_TICKS_PER_SECOND
 from batpy.protocol.vocabulary import WANTS
@@ -41,7 +45,8 @@ def load_experiment(
     working folder.
 
     Args:
-        written: a path, or ``sample:NAME``.
+        written: a path, or ``sample:NAME``; or the ``experiment.json`` of a run, whose files start from the
+            working folder.
         settings: texts ``key=value`` that change the file's content first.
         simulation: values that take the place of those in ``[simulation]``.
         cwd: the working folder; the process's own if None.
@@ -50,14 +55,14 @@ def load_experiment(
         InputError: one line with the file and the line (malformed TOML) or the path of the key.
     """
     here = Path.cwd() if cwd is None else cwd
-    path = locate(written, here, ending=".toml")
-    tree = read_toml(path, written)
+    path = locate(written, here, EXPERIMENT_ENDING)
+    tree, base = read_tree(path, written, here)
     changed = apply_overrides(tree, settings)
     if simulation and isinstance(tree.setdefault("simulation", {}), dict):
         tree["simulation"].update(simulation)
         changed += [f"simulation.{key}" for key in simulation]
-    loader = _Loader(written, path.parent, here, frozenset(changed))
-    return loader.experiment(tree, path.name.removesuffix(".toml"))
+    loader = _Loader(written, base, here, frozenset(changed))
+    return loader.experiment(tree, path.name.removesuffix(path.suffix))
 
 
 def from_tree(tree: dict[str, Any], *, source: str, name: str, cwd: Path) -> ExperimentConfig:
@@ -86,32 +91,58 @@ class _Loader:
 
     def experiment(self, tree: dict[str, Any], name: str) -> ExperimentConfig:
         top = Table(tree, "", self.source)
-        if "broker" in tree:
-            raise top.fail("broker", "the broker comes in a later version; this one runs one scheduler")
         platform = self._platform(top.table("platform"))
         simulation = self._simulation(top.table("simulation"))
         workload_tables = top.tables("workload")
         schedulers = {key: self._scheduler(key, table) for key, table in top.named_tables("scheduler")}
+        broker = self._broker(top.table("broker"), list(schedulers)) if "broker" in top else None
+        serving = serving_config(top.table("serving"), self._file) if "serving" in top else None
         output, seed = top.text("output"), top.integer("seed", 0, 0)
+        top.value("broker")
+        top.value("serving")
         top.finish()
         if not schedulers:
             raise top.fail("scheduler", 'there must be one, such as [scheduler.easy] algorithm = "easy"')
-        if len(schedulers) > 1:
+        if len(schedulers) > 1 and broker is None:
             many = ", ".join(schedulers)
-            problem = f"the broker comes in a later version; until then one is the most, not {many}"
+            problem = f'several schedulers ({many}) need a broker between, such as [broker] policy = "bebida"'
             raise top.fail("scheduler", problem)
         if not workload_tables and not self._registers_jobs(simulation, schedulers):
             raise top.fail("workload", 'there must be at least one, such as [[workload]] file = "log.swf"')
+        workloads = self._workloads(workload_tables, list(schedulers))
+        refuse_broker(workloads, broker=broker is not None, source=self.source)
         return ExperimentConfig(
             name=name,
             source=self.source,
             platform=platform,
             simulation=simulation,
-            workloads=self._workloads(workload_tables, list(schedulers)),
+            workloads=workloads,
             schedulers=schedulers,
             output=self._folder("output") / output if output is not None else None,
             seed=seed or 0,
+            broker=broker,
+            serving=serving,
         )
+
+    def _broker(self, table: Table, schedulers: list[str]) -> BrokerConfig:
+        policy = table.text("policy")
+        if policy is None:
+            raise table.fail("policy", 'there must be one, such as policy = "bebida"')
+        if BROKER in schedulers:
+            raise InputError(
+                "a scheduler behind a broker cannot be called 'broker'",
+                source=self.source,
+                path="scheduler.broker",
+            )
+        policy = with_hand_over(policy, table)
+        routes_table = table.table("routes")
+        routes = {workload: routes_table.text(workload) or "" for workload in routes_table.tree}
+        for workload, scheduler in routes.items():
+            if scheduler not in schedulers:
+                known = ", ".join(schedulers)
+                raise routes_table.fail(workload, f"there is no [scheduler.{scheduler}] (there are: {known})")
+        table.finish()
+        return BrokerConfig(policy, self._folder(table.place("policy")), routes)
 
     @staticmethod
     def _registers_jobs(simulation: SimulationConfig, schedulers: dict[str, SchedulerConfig]) -> bool:
@@ -125,37 +156,69 @@ class _Loader:
         prefixes = (key for key in self.changed if place == key or place.startswith((f"{key}.", f"{key}[")))
         return self.base if next(prefixes, None) is None else self.cwd
 
-    def _file(self, written: str, place: str) -> InputFile:
+    def _file(self, written: str, place: str, *endings: str) -> InputFile:
         try:
-            return InputFile(written, locate(written, self._folder(place)))
+            return InputFile(written, locate(written, self._folder(place), *endings))
         except InputError as why:
             raise InputError(f"{written!r}: {why.problem}", source=self.source, path=place) from None
 
-    def _one_file(self, table: Table, key: str) -> InputFile | None:
+    def _one_file(self, table: Table, key: str, *endings: str) -> InputFile | None:
         written = table.text(key)
-        return None if written is None else self._file(written, table.place(key))
+        return None if written is None else self._file(written, table.place(key), *endings)
 
     # ------------------------------------------------------------------ tables
 
     def _platform(self, table: Table) -> PlatformConfig:
         config = PlatformConfig(
-            file=self._one_file(table, "file"),
+            file=self._one_file(table, "file", ".xml"),
             hosts=table.integer("hosts", None, 1),
             cores=table.integer("cores", 1, 1) or 1,
             memory=self._quantity(table, "memory"),
             gpus=table.integer("gpus", 0, 0) or 0,
-            speed=self._speed(table),
+            speed=self._measure(table, "speed", "76.296Mf"),
             master=table.text("master"),
             roles=self._roles(table.table("roles")),
+            cluster=table.integer("cluster", None, 1),
+            racks=table.text("racks"),
+            fat_tree=table.text("fat_tree"),
+            bandwidth=self._measure(table, "bandwidth", "10Gbps"),
+            latency=self._measure(table, "latency", "50us", least=0.0),
+            backbone=self._measure(table, "backbone", "2.25GBps"),
+            backbone_latency=self._measure(table, "backbone_latency", "500us", least=0.0),
+            uplink=self._measure(table, "uplink", "40Gbps"),
         )
         table.finish()
-        self._exactly_one(table, "file", "hosts")
+        self._exactly_one(table, "file", "hosts", "cluster", "racks", "fat_tree")
         for key in ("master", "roles"):
             if key in table and "file" not in table:
                 raise table.fail(key, "is only for platforms read from a file")
-        if "speed" in table and "hosts" not in table:
-            raise table.fail("speed", "is only for platforms given as a number of hosts")
+        if "speed" in table and "file" in table:
+            raise table.fail("speed", "is not for platforms read from a file")
+        self._check_links(table, config)
         return config
+
+    @staticmethod
+    def _check_links(table: Table, config: PlatformConfig) -> None:
+        """What a kind of platform says about links must be what it has."""
+        links = ("bandwidth", "latency", "backbone", "backbone_latency", "uplink")
+        if not any(key in table for key in ("cluster", "racks", "fat_tree", *links)):
+            return
+        from batpy.platforms import blueprint
+
+        kind = next((kind for kind in blueprint.KINDS if kind in table), None)
+        for key in links:
+            kinds = [name for name, known in blueprint.LINKS.items() if key in known]
+            if key in table and kind not in kinds:
+                raise table.fail(key, f"is only for platforms given as {' or '.join(kinds)}")
+        if "backbone_latency" in table and "backbone" not in table:
+            raise table.fail("backbone_latency", "needs a backbone")
+        try:
+            if config.racks is not None:
+                blueprint.rack_shape(config.racks)
+            elif config.fat_tree is not None:
+                blueprint.fat_tree_shape(config.fat_tree)
+        except ValueError as why:
+            raise table.fail(kind or "", str(why)) from None
 
     def _quantity(self, table: Table, key: str) -> int | None:
         value = table.value(key)
@@ -168,19 +231,26 @@ class _Loader:
                 raise table.fail(key, str(why)) from None
         return table.integer(key, None, 0)
 
-    def _speed(self, table: Table) -> float | None:
-        value = table.value("speed")
+    @staticmethod
+    def _measure(table: Table, key: str, example: str, least: float | None = None) -> float | None:
+        """A speed, bandwidth or latency: a number, or a text with a unit as in platform files.
+
+        Args:
+            least: smallest value; None for anything above 0.
+        """
+        value = table.value(key)
         if value is None:
             return None
-        from batpy.platforms.units import FLOPS, quantity
+        from batpy.platforms.units import BANDWIDTHS, FLOPS, TIMES, quantity
 
+        units = FLOPS if key == "speed" else TIMES if "latency" in key else BANDWIDTHS
         try:
-            speed = quantity(value if isinstance(value, str) else repr(value), FLOPS, "76.296Mf")
+            number = quantity(value if isinstance(value, str) else repr(value), units, example)
         except ValueError as why:
-            raise table.fail("speed", str(why)) from None
-        if not speed:
-            raise table.fail("speed", "must be above 0")
-        return speed
+            raise table.fail(key, str(why)) from None
+        if least is None and not number:
+            raise table.fail(key, "must be above 0")
+        return number
 
     @staticmethod
     def _roles(table: Table) -> dict[str, str]:
@@ -190,7 +260,7 @@ class _Loader:
         config_text = table.value("sched_config")
         if config_text is not None and not isinstance(config_text, str):
             raise table.fail("sched_config", f"must be a text, got {config_text!r}")
-        events = [self._file(file, table.place("events")) for file in table.texts("events")]
+        events = [self._file(file, table.place("events"), ".txt") for file in table.texts("events")]
         config = SimulationConfig(
             time_step=table.seconds("time_step", 0.0),
             resolution=table.integer("resolution", DEFAULT_TICKS_PER_SECOND, 1, 10**9)
@@ -237,23 +307,26 @@ class _Loader:
             rule = "must hold no '!', blank or control character"
             raise table.fail("id", f"{rule}, got {shown(name)}")
         kind = table.choice("kind", KINDS, "jobs")
-        if kind != "jobs":
-            raise table.fail("kind", f"{kind!r} comes in a later version; this one knows 'jobs'")
+        if kind == "pipelines":
+            raise table.fail("kind", "'pipelines' comes in a later version; batpy pipelines runs them")
         scheduler = table.text("scheduler") or schedulers[0]
         if scheduler not in schedulers:
             known = ", ".join(schedulers)
             raise table.fail("scheduler", f"there is no [scheduler.{scheduler}] (there are: {known})")
         config = WorkloadConfig(
             id=name,
-            file=self._one_file(table, "file"),
+            file=self._one_file(table, "file", *WORKLOAD_ENDINGS),
             generator=table.text("generator"),
             swf=self._swf(table.table("swf")),
             scheduler=scheduler,
+            kind=None if kind == "jobs" else kind,
         )
         table.finish()
         self._exactly_one(table, "file", "generator")
         if config.swf and config.file is None:
             raise table.fail("swf", "is only for workloads read from a file")
+        if config.swf and config.kind is not None:
+            raise table.fail("swf", "is only for workloads of jobs")
         return config
 
     def _swf(self, table: Table) -> dict[str, Any]:
@@ -295,6 +368,7 @@ class _Loader:
             profile_reuse=table.optional_switch("profile_reuse"),
             forward_profiles=table.optional_switch("forward_profiles"),
             split_kill_ack=table.optional_switch("split_kill_ack"),
+            droppable=table.optional_switch("droppable"),
         )
         table.finish()
         self._exactly_one(table, "algorithm", "endpoint")
@@ -309,7 +383,11 @@ class _Loader:
         return wanted
 
     @staticmethod
-    def _exactly_one(table: Table, first: str, second: str) -> None:
-        if (first in table) == (second in table):
-            told = "both are given" if first in table else "neither is given"
-            raise table.fail("", f"must have exactly one of {first!r} and {second!r}; {told}")
+    def _exactly_one(table: Table, *keys: str) -> None:
+        given = [key for key in keys if key in table]
+        if len(given) != 1:
+            *most, last = map(repr, keys)
+            told = f"given are {' and '.join(map(repr, given))}" if given else "none is given"
+            if len(keys) == 2:
+                told = "both are given" if given else "neither is given"
+            raise table.fail("", f"must have exactly one of {', '.join(most)} and {last}; {told}")

@@ -75,14 +75,11 @@ def simulation_flag(key: str) -> str:
     return "--sched-cfg" if key == "sched_config" else f"--{key.replace('_', '-')}"
 
 
-def add_result_flags(
-    parser: argparse.ArgumentParser, default_output: str, *names: str, quiet: str | None = None
-) -> None:
+def add_result_flags(parser: argparse.ArgumentParser, default_output: str, *names: str) -> None:
     """Add where the results go and how they are shown.
 
     Args:
         names: other names of ``--output``.
-        quiet: another name of ``--quiet``.
     """
     group = parser.add_argument_group("results", POLICY)
     add = group.add_argument
@@ -99,5 +96,8 @@ def add_result_flags(
     add("--warm-up", default="", metavar="AMOUNT", help="leave out the first SECONDS, or PERCENT%% of jobs")
     add("--cool-down", default="", metavar="AMOUNT", help="leave out the last SECONDS, or PERCENT%% of jobs")
     add("--json", action="store_true", help="print the summary as JSON")
-    also = (quiet,) if quiet is not None else ()
-    add(*also, "--quiet", action="store_true", help="print nothing but errors (and the JSON, if asked for)")
+    add(
+        *("-q", "--quiet"),
+        action="store_true",
+        help="print nothing but errors (and the JSON, if asked for)",
+    )

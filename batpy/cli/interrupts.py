@@ -23,6 +23,13 @@ def interrupt_on_polite_kills() -> None:
             signal.signal(number, signal.default_int_handler)
 
 
+def ignore_polite_kills() -> None:
+    """Go on as if nobody were waiting: a process that is ending anyway must end with its own exit code."""
+    if threading.current_thread() is threading.main_thread():
+        for number in POLITE:
+            signal.signal(number, signal.SIG_IGN)
+
+
 PATIENCE = 10
 """Seconds that the work of an instant may take after an interrupt, before it is broken off."""
 

@@ -17,7 +17,7 @@ from typing import Protocol, cast
 
 from batpy._version import __version__
 from batpy.base.errors import EXIT_BAD_INPUT, EXIT_DONE, BatpyError, InputError, one_line
-from batpy.cli.interrupts import interrupt_on_polite_kills
+from batpy.cli.interrupts import ignore_polite_kills, interrupt_on_polite_kills
 from batpy.cli.outcome import EXIT_INTERRUPTED
 
 EXIT_BUG = 70  # EX_SOFTWARE of sysexits.h
@@ -28,8 +28,11 @@ COMMANDS = {
     "run": ("batpy.cli.commands.run", "run an experiment file"),
     "simulate": ("batpy.cli.commands.simulate", "simulate a platform for a scheduler that already runs"),
     "scheduler": ("batpy.cli.commands.scheduler", "serve one of our schedulers, or your own, to a simulator"),
+    "broker": ("batpy.cli.commands.broker", "let several schedulers share the park of one simulation"),
+    "worker": ("batpy.cli.commands.worker", "emulate GPUs for ML serving, in real time"),
     "list": ("batpy.cli.commands.listing", "list schedulers, platforms, workloads or generators"),
     "workload": ("batpy.cli.commands.workload", "describe, convert or generate workloads"),
+    "pipelines": ("batpy.cli.commands.pipelines", "simulate data pipelines in containers, and their tools"),
     "audit": ("batpy.cli.commands.audit", "check the journal of a run again"),
 }
 
@@ -58,6 +61,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BatpyError as error:
         code = _complain(f"error: {one_line(error)}", error.exit_code)
     except KeyboardInterrupt:
+        if argv is None:
+            ignore_polite_kills()  # all that is left is to leave
         code = _complain("error: interrupted", EXIT_INTERRUPTED)
     except BrokenPipeError:
         code = EXIT_BROKEN_PIPE
@@ -74,6 +79,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         name = type(error).__name__
         told = f"a bug in batpy: {name}: {one_line(error)}"
         code = _complain(f"{told}; please report it with what BATPY_DEBUG=1 shows", EXIT_BUG)
+    if argv is None and code == EXIT_INTERRUPTED:
+        ignore_polite_kills()
     return _flushed(code)
 
 
@@ -138,7 +145,7 @@ def _usage() -> str:
             "",
             "batpy COMMAND --help says more; batpy --version tells the version.",
             "Exit codes: 0 done, 2 bad input or protocol breach, 3 a process died or timed out,",
-            "130 interrupted.",
+            "70 a bug in batpy (BATPY_DEBUG=1 in the environment shows where), 130 interrupted.",
         ]
     )
 

@@ -48,7 +48,8 @@ def check_output(folder: Path, *, overwrite: bool = True) -> None:
 
 
 def _is_ours(name: str) -> bool:
-    return name == EXPERIMENT or (name.startswith("scheduler-") and name.endswith(".log"))
+    ours = (EXPERIMENT, "broker.log", "sharing.journal")
+    return name in ours or (name.startswith("scheduler-") and name.endswith(".log"))
 
 
 @contextmanager

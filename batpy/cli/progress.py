@@ -22,11 +22,11 @@ SECONDS_BETWEEN_DRAWINGS = 0.1
 
 
 def simulated_date(seconds: float) -> str:
-    """Simulated time since the start, such as ``12d 03:14:07``."""
+    """Simulated time since the start, such as ``12 d 03:14:07``, as in the summary."""
     minutes, second = divmod(int(seconds), 60)
     hours, minute = divmod(minutes, 60)
     days, hour = divmod(hours, 24)
-    return f"{days}d {hour:02}:{minute:02}:{second:02}"
+    return f"{days} d {hour:02}:{minute:02}:{second:02}"
 
 
 class Progress:

@@ -8,7 +8,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from batpy.base.errors import one_line
+from batpy.base.errors import InputError, one_line
 from batpy.cli.outcome import RunOutcome
 from batpy.cli.output import check_output
 from batpy.cli.progress import make_progress
@@ -40,7 +40,11 @@ def run_and_report(
     from batpy.cli.compose import run_experiment
     from batpy.results.summary import Trim
 
-    trim = Trim.parse(arguments.warm_up, arguments.cool_down)
+    try:
+        trim = Trim.parse(arguments.warm_up, arguments.cool_down)
+    except InputError as why:
+        flags = "--warm-up, --cool-down" if why.path == "trim" else f"--{why.path}"
+        raise InputError(why.problem, source=flags) from None
     check_output(output, overwrite=not arguments.no_overwrite)
     with make_progress(arguments.quiet) as progress:
         outcome = run_experiment(
@@ -51,10 +55,22 @@ def run_and_report(
             pin=pin,
             overwrite=not arguments.no_overwrite,
         )
-    return _report(outcome, arguments, trim)
+    return _report(outcome, arguments, trim, _about(config))
 
 
-def _report(outcome: RunOutcome, arguments: argparse.Namespace, trim: Trim) -> int:
+def _about(config: ExperimentConfig) -> list[tuple[str, str]]:
+    """What was run, for the screen: the policy of the broker if there is one, and the schedulers."""
+    rows = [("broker", config.broker.policy)] if config.broker is not None else []
+    several = len(config.schedulers) > 1
+    for name, scheduler in config.schedulers.items():
+        which = scheduler.algorithm or f"the one at {scheduler.endpoint}"
+        rows.append(("scheduler", f"{name}: {which}" if several else which))
+    return rows
+
+
+def _report(
+    outcome: RunOutcome, arguments: argparse.Namespace, trim: Trim, about: list[tuple[str, str]]
+) -> int:
     if not arguments.quiet:
         for notice in outcome.notices:
             _tell(f"note: {notice}")
@@ -64,7 +80,7 @@ def _report(outcome: RunOutcome, arguments: argparse.Namespace, trim: Trim) -> i
     elif not arguments.quiet:
         # Where the run was over before its first job there is nothing to show but dashes.
         if summary is not None and (outcome.outcome == "done" or summary.jobs.submitted):
-            _show(summary, groups=arguments.groups)
+            _show(summary, about, groups=arguments.groups)
         print(f"results in {outcome.folder}")
     if outcome.outcome != "done":
         _tell(f"error: {outcome.reason or outcome.outcome}")
@@ -86,10 +102,12 @@ def _trimmed(outcome: RunOutcome, trim: Trim) -> Summary | None:
     return summary
 
 
-def _show(summary: Summary, *, groups: bool) -> None:
+def _show(summary: Summary, about: list[tuple[str, str]], *, groups: bool) -> None:
+    from batpy.results.screen import render, to_text
+
     if not sys.stdout.isatty():
-        sys.stdout.write(summary.to_text(groups=groups))
+        sys.stdout.write(to_text(summary, groups=groups, about=about))
         return
     from rich.console import Console
 
-    summary.render(Console(), groups=groups)
+    render(summary, Console(), groups=groups, about=about)

@@ -8,6 +8,8 @@ from batpy.base.errors import InputError
 from batpy.cli.tables import closest
 
 PREFIX = "sample:"
+WORKLOAD_ENDINGS = (".swf", ".swf.gz", ".swf.zip", ".json", ".json.gz")
+EXPERIMENT_ENDING = ".toml"
 
 
 def folder() -> Path:
@@ -23,7 +25,7 @@ def names(*endings: str) -> list[str]:
     return sorted(file.name for file in files if not endings or file.name.endswith(endings))
 
 
-def locate(written: str, base: Path, *, ending: str = "") -> Path:
+def locate(written: str, base: Path, *endings: str) -> Path:
     """Where the file a user wrote lies.
 
     A file that exists wins, whatever its name; else ``sample:NAME`` is a file of the package.
@@ -31,7 +33,7 @@ def locate(written: str, base: Path, *, ending: str = "") -> Path:
     Args:
         written: a path, or ``sample:NAME``.
         base: folder that relative paths start from.
-        ending: may be left out of a sample's name.
+        endings: of the samples that will do, all if none is given; that of experiments may be left out.
 
     Raises:
         InputError: there is no sample of that name. A plain path is not checked: its reader does that.
@@ -40,10 +42,11 @@ def locate(written: str, base: Path, *, ending: str = "") -> Path:
     if not written.startswith(PREFIX) or path.exists():
         return path
     name = written.removeprefix(PREFIX)
-    known = names(ending) if ending else names()
-    for candidate in (name, name + ending):
-        if candidate in known:
-            return folder() / candidate
+    files = {file.removesuffix(EXPERIMENT_ENDING): file for file in names(*endings)}
+    found = files.get(name.removesuffix(EXPERIMENT_ENDING))
+    if found is not None:
+        return folder() / found
+    known = ", ".join(f"{PREFIX}{shown}" for shown in files)
     raise InputError(
-        f"there is no sample {name!r}{closest(name, known)} (there are: {', '.join(known)})", source=written
+        f"there is no sample {name!r}{closest(name, list(files))} (there are: {known})", source=written
     )

@@ -56,7 +56,8 @@ class Table:
 
     def value(self, key: str) -> Any:
         """What stands under *key*, or None."""
-        self._known.append(key)
+        if key not in self._known:  # some keys are looked at twice
+            self._known.append(key)
         return self.tree.get(key)
 
     def text(self, key: str) -> str | None:

@@ -10,8 +10,10 @@ RemoteProtocolError and closes; its peer sees the connection close and raises Pe
 from __future__ import annotations
 
 import errno
+import select
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -99,18 +101,36 @@ class _Port:
                 event: Any = recv_monitor_message(self._monitor)
                 on_event(event["event"], event["value"])
 
+    def receive_soon(self, timeout_s: float | None) -> list[bytes] | None:
+        """Frames of the next message, or None after *timeout_s*, kept to some 0.1 ms (ZeroMQ's own: 1 ms)."""
+        end = None if timeout_s is None else time.monotonic() + timeout_s
+        descriptor = int(self.socket.getsockopt(zmq.FD))
+        while True:
+            # Looking resets the descriptor, which tells of changes only: look, wait, look again.
+            if int(self.socket.getsockopt(zmq.EVENTS)) & zmq.POLLIN:
+                return self.socket.recv_multipart()
+            left = None if end is None else end - time.monotonic()
+            if left is not None and left <= 0:
+                return None
+            select.select([descriptor], [], [], left)
+
     def close(self, linger_ms: int = 0) -> None:
-        """Give everything back; waits at most *linger_ms* for what was sent."""
+        """Give everything back; waits at most *linger_ms* for what was sent.
+
+        May be called again after an interrupt broke it off: each step looks whether it is done.
+        """
         if self._context.closed:
             return
         if self._own_path is not None:
             # The library leaves its file behind. Removed while we still listen, when it is surely ours.
             self._own_path.unlink(missing_ok=True)
+            self._own_path = None
         monitor = getattr(self, "_monitor", None)
-        if monitor is not None:
-            self.socket.disable_monitor()
+        if monitor is not None and not monitor.closed:
+            if not self.socket.closed:
+                self.socket.disable_monitor()
             monitor.close(linger=0)
-        if hasattr(self, "socket"):
+        if hasattr(self, "socket") and not self.socket.closed:
             self.socket.close(linger=linger_ms)
         self._context.term()
 
@@ -135,7 +155,25 @@ def _single(frames: list[bytes]) -> bytes:
     return frames[0]
 
 
-class ZmqLink:
+class _PortOwner:
+    """One end of a connection: closes its port, at the end of a ``with`` block too."""
+
+    _port: _Port
+
+    def close(self) -> None:
+        """Close the connection; never waits."""
+        self._port.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class ZmqLink(_PortOwner):
     """The asking side: connects to an endpoint where a scheduler or a broker binds. A ``Link``.
 
     Which of the two starts first does not matter. ``ask`` is ``post`` and ``collect`` in one: a broker
@@ -166,6 +204,7 @@ class ZmqLink:
         self._deadline_s = deadline_s
         self._conversation = Conversation(speaker, Speaker.SCHEDULER)
         self._state = "nothing listens there"
+        self._answered = False
         self._port = _Port(zmq.REQ, endpoint, bind=False)
 
     def ask(self, message: Message) -> Message:
@@ -193,6 +232,7 @@ class ZmqLink:
             self._conversation.hear(reply)
         except RemoteProtocolError as error:
             raise RemoteProtocolError(f"{self.name} at {self.endpoint}: {error}") from None
+        self._answered = True
         return reply
 
     def _watch(self, event: int, _value: int) -> None:
@@ -209,27 +249,18 @@ class ZmqLink:
         return self._state == "lost"
 
     def _loss(self) -> str:
+        # Schedulers built on pybatsim read JSON only, and fail or wait for ever if asked otherwise.
+        packed = self._codec.name == "msgpack" and not self._answered
+        hint = "; it may not know MessagePack: try --codec json" if packed else ""
         if self._state == "lost":
-            return f"{self.name} at {self.endpoint} closed the connection before it answered"
+            return f"{self.name} at {self.endpoint} closed the connection before it answered{hint}"
         within = f"within {self._deadline_s:g} s"
         if self._state == "silent":
-            return f"{self.name} at {self.endpoint} is connected but did not answer {within}"
+            return f"{self.name} at {self.endpoint} is connected but did not answer {within}{hint}"
         return f"{self.name}: nobody answered at {self.endpoint} {within} ({self._state})"
 
-    def close(self) -> None:
-        """Close the connection; never waits."""
-        self._port.close()
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-
-class Replier:
+class Replier(_PortOwner):
     """The answering side: binds an endpoint and lets a core answer until SIMULATION_ENDS.
 
     Args:
@@ -312,17 +343,53 @@ class Replier:
         silence = "nobody asked anything" if first else f"{self.name} was silent"
         return f"{silence} at {self.endpoint} for {deadline_s:g} s"
 
-    def close(self) -> None:
-        """Stop listening; never waits."""
-        self._port.close()
 
-    def __enter__(self) -> Self:
-        return self
+class AnswerLater(_PortOwner):
+    """The answering side of peers that do not wait: each may send any time, and hears when there is news.
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
+    Binds a ROUTER; its peers connect DEALERs. Each is answered in the format of its own last message. What is
+    sent to a peer that has gone is lost.
+
+    Args:
+        endpoint: where to bind; see ``Replier``.
+        ticks_per_second: resolution of the dates in messages.
+
+    Raises:
+        InputError: the endpoint is not one, or is in use.
+    """
+
+    def __init__(self, endpoint: str, ticks_per_second: int) -> None:
+        self._scale = ticks_per_second
+        self._codecs: dict[bytes, AnyCodec] = {}
+        self._port = _Port(zmq.ROUTER, endpoint, bind=True)
+        self._port.socket.setsockopt(zmq.RCVTIMEO, 0)
+        self.endpoint = self._port.endpoint
+
+    def receive(self, timeout_s: float | None) -> tuple[bytes, Message | RemoteProtocolError] | None:
+        """The next message and its peer, or None if none comes within *timeout_s* (None: for ever).
+
+        A malformed one is given as the error, so that its peer can be told.
+        """
+        frames = self._port.receive_soon(timeout_s)
+        if frames is None:
+            return None
+        peer, *parts = frames
+        codec = self._codecs.get(peer)
+        if codec is None:
+            codec = self._codecs[peer] = AnyCodec(self._scale)
+        try:
+            return peer, codec.decode_message(_single(parts))
+        except RemoteProtocolError as error:
+            return peer, error
+
+    def send(self, peer: bytes, message: Message) -> None:
+        """Send to a peer that was heard; never waits."""
+        with suppress(zmq.Again):  # it reads nothing and its queue is full
+            self._port.socket.send_multipart([peer, self._codecs[peer].encode_message(message)], zmq.NOBLOCK)
+
+    def finish(self) -> None:
+        """Close when what was sent has left, within a bounded time."""
+        self._port.close(LAST_WORD_MS)
 
 
 def serve(

@@ -128,6 +128,26 @@ def test_a_policy_that_leaves_the_program_does_not_pass_for_a_finished_run(tmp_p
     assert getattr(last, "outcome", "") == "refused"
 
 
+@pytest.mark.parametrize("mode", ["--embedded", "--processes"])
+@pytest.mark.parametrize("act", ["1 / 0", "sys.exit(0)"])
+def test_a_policy_that_fails_is_exit_2_in_either_mode(tmp_path: Path, mode: str, act: str) -> None:
+    write_inputs(tmp_path, act)
+    failed = batpy(tmp_path, "run", "my.toml", mode, "--quiet", "-o", "o")
+    assert (failed.returncode, failed.stderr.count("\n")) == (2, 1)
+    assert "failed at policy.py:13" in failed.stderr or "it left with sys.exit()" in failed.stderr
+
+
+def test_a_scheduler_process_that_cannot_begin_is_exit_2(tmp_path: Path) -> None:
+    """The file is good for this process and bad for the next one."""
+    write_inputs(tmp_path)
+    (tmp_path / "policy.py").write_text(
+        POLICY.format(act="pass") + "\nPath('seen').exists() and 1 / 0\nPath('seen').touch()\n"
+    )
+    failed = batpy(tmp_path, "run", "my.toml", "--processes", "--quiet", "-o", "o")
+    assert (failed.returncode, failed.stderr.count("\n")) == (2, 1)
+    assert "ZeroDivisionError" in failed.stderr
+
+
 def test_an_error_nobody_thought_of_is_not_recorded_as_done(tmp_path: Path) -> None:
     write_inputs(tmp_path, "raise GeneratorExit")
     failed = batpy(tmp_path, "run", "my.toml", "--quiet", "-o", "o")

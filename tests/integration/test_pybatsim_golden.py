@@ -8,7 +8,7 @@ import io
 from pathlib import Path
 
 import pytest
-from peers import DEADLINE, pybatsim
+from peers import DEADLINE, bebida_of_pybatsim, pybatsim
 
 from batpy.platforms.load import load_platform
 from batpy.protocol.codec import make_codec
@@ -154,6 +154,37 @@ def test_a_scheduler_that_walks_a_set_in_memory_order_gives_the_recorded_summary
     [theirs] = read(shared / "golden/batsim/runs/fillerSched_kth3000/schedule.csv")
     for column in ("nb_jobs", "nb_jobs_finished", "nb_jobs_success", "nb_jobs_rejected", "nb_jobs_killed"):
         assert ours[column] == theirs[column], column
-    # Its runs differ from one another by a few per cent in what the order of starts decides.
-    for column in ("makespan", "time_computing", "mean_waiting_time", "mean_turnaround_time"):
-        assert float(ours[column]) == pytest.approx(float(theirs[column]), rel=0.05), column
+    # Its runs differ from one another in what the order of starts decides: of ten, waiting by up to 9 %.
+    firm = {"makespan": 0.02, "time_computing": 0.02}
+    allowed = {**firm, "mean_waiting_time": 0.15, "mean_turnaround_time": 0.15}
+    for column, share in allowed.items():
+        assert float(ours[column]) == pytest.approx(float(theirs[column]), rel=share), column
+
+
+def test_bebida_of_pybatsim_alone_repeats_its_recorded_run(shared: Path, tmp_path: Path) -> None:
+    """Transcript 08, live: what it resubmits gets the recorded ids, hosts and durations."""
+    examples = shared / "data/batsim-examples"
+    jobs = load_workload(examples / "workloads/own_bebida.json", "w0", ticks_per_second=TICKS)
+    config = SimulatorConfig(
+        dynamic_jobs=True, acknowledge_dynamic_jobs=True, profile_reuse=True, forward_profiles=True
+    )
+    with bebida_of_pybatsim(tmp_path) as (endpoint, peer):
+        recorder = RunRecorder(tmp_path)
+        simulator = Simulator(load_platform(examples / f"platforms/{SMALL}.xml"), [jobs], recorder, config)
+        with ZmqLink(endpoint, make_codec("json", TICKS), DEADLINE) as link:
+            run(simulator, link.ask)
+        recorder.close()
+        assert peer.wait(DEADLINE) == 0
+
+    def by_job(rows: Rows) -> dict[str, dict[str, str]]:
+        return {row["job_id"]: row for row in rows}
+
+    folder = shared / "golden/batsim/transcripts/08_bebida_no-io_dynamic_resubmit"
+    ours, theirs = by_job(read(tmp_path / "jobs.csv")), by_job(read(folder / "jobs.csv"))
+    assert ours.keys() == theirs.keys()
+    for job, row in theirs.items():
+        for name in ("requested_number_of_resources", "final_state", "allocated_resources", "metadata"):
+            assert ours[job][name] == row[name], (job, name)
+        # The recorded dates carry some milliseconds of simulated network time for each message.
+        for name in ("submission_time", "starting_time", "finish_time", "execution_time"):
+            assert float(ours[job][name]) == pytest.approx(float(row[name]), abs=0.01), (job, name)

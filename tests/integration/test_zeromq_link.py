@@ -220,6 +220,23 @@ def test_a_peer_that_dies_is_reported_long_before_the_deadline(start: Start) -> 
         assert time.monotonic() - begin < 5
 
 
+@pytest.mark.parametrize(("codec", "hint"), [("json", False), ("msgpack", True)])
+def test_a_peer_that_never_answered_may_not_know_the_format(codec: str, hint: bool) -> None:
+    with Replier("tcp://127.0.0.1:*") as replier:  # connected, and silent
+        link = ZmqLink(replier.endpoint, make_codec(codec), 0.5)
+        with link, pytest.raises(PeerError, match="is connected but did not answer") as lost:
+            link.ask(BEGINS)
+    assert ("try --codec json" in str(lost.value)) is hint
+
+
+def test_a_peer_that_has_answered_knows_the_format(start: Start) -> None:
+    endpoint = first_line(start(PEER, "die", "tcp://127.0.0.1:*"))
+    with ZmqLink(endpoint, make_codec("msgpack"), 60) as link:
+        link.ask(BEGINS)
+        with pytest.raises(PeerError, match=r"closed the connection before it answered$"):
+            link.ask(event(1))
+
+
 def test_a_peer_that_died_between_two_requests_is_reported(start: Start) -> None:
     process = start(PEER, "no", "tcp://127.0.0.1:*")
     with ZmqLink(first_line(process), make_codec("json"), 60) as link:
@@ -386,3 +403,37 @@ def test_ctrl_c_interrupts_the_answering_side_at_once(start: Start) -> None:
     process.send_signal(signal.SIGINT)
     process.wait(10)
     assert time.monotonic() - begin < 2
+
+
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("step", range(4))
+def test_closing_goes_on_where_an_interrupt_broke_it_off(
+    monkeypatch: pytest.MonkeyPatch, step: int, when: str
+) -> None:
+    """Two signals close together: the first ends the wait, the second comes while the port closes."""
+    done: list[str] = []
+
+    def interrupted(kind: type, name: str) -> None:
+        really = getattr(kind, name)
+
+        def do(self: object, *arguments: object, **named: object) -> object:
+            done.append(name)
+            if len(done) == step + 1 and when == "before":
+                raise KeyboardInterrupt
+            result = really(self, *arguments, **named)
+            if len(done) == step + 1:
+                raise KeyboardInterrupt
+            return result
+
+        monkeypatch.setattr(kind, name, do)
+
+    replier = Replier("tcp://127.0.0.1:*")
+    interrupted(zmq.Socket, "disable_monitor")
+    interrupted(zmq.Socket, "close")
+    interrupted(zmq.Context, "term")
+    with pytest.raises(KeyboardInterrupt):
+        replier.close()
+    replier.close()
+    assert replier._port.socket.closed
+    assert replier._port._monitor.closed
+    assert replier._port._context.closed

@@ -33,6 +33,7 @@ class Case:
     jobs: tuple[Work, ...]
     machines: tuple[tuple[int, bool, hostset.HostSet], ...]
     closures: tuple[tuple[int, int, hostset.HostSet], ...]
+    time_step: int = 1
 
 
 @st.composite
@@ -105,7 +106,7 @@ def twin_of(name: str, order: str, backfill: str, hosts: str, case: Case) -> Twi
 
 
 def play(core: SchedulerCore, case: Case) -> Outcome:
-    return MiniSimulator(core, case.nb_hosts, case.jobs, case.machines).run()
+    return MiniSimulator(core, case.nb_hosts, case.jobs, case.machines, case.time_step).run()
 
 
 @pytest.fixture(scope="module")
@@ -138,6 +139,19 @@ def test_a_policy_without_closures_decides_as_its_slow_twin(
     fast = play(make_scheduler(spec_of(name, "fcfs", "fcfs", hosts, case, folder)), case)
     slow = play(SchedulerCore(twin_of(name, "fcfs", "fcfs", hosts, case), "twin"), case)
     assert fast == slow
+
+
+@pytest.mark.parametrize("name", list(TWINS))
+@RELAXED
+@given(case=cases(), hosts=st.sampled_from(HOSTS), time_step=st.sampled_from([2, 3, 7, 50]))
+def test_a_policy_that_is_asked_late_decides_as_its_slow_twin_and_leaves_no_job_waiting(
+    name: str, hosts: str, time_step: int, case: Case, folder: Path
+) -> None:
+    case = replace(case, time_step=time_step)
+    fast = play(make_scheduler(spec_of(name, "fcfs", "fcfs", hosts, case, folder), base=folder), case)
+    slow = play(SchedulerCore(twin_of(name, "fcfs", "fcfs", hosts, case), "twin"), case)
+    assert fast == slow
+    assert not fast.waiting
 
 
 @pytest.mark.parametrize("name", list(TWINS))

@@ -48,6 +48,7 @@ def test_the_index_finds_what_a_walk_over_a_sorted_list_finds(script: list[Any],
                 if job.res <= free and (job.length <= limit or job.res <= extra)
             ]
             assert found == fits
+        index.check()
         assert len(index) == len(plain)
         head = queue.head()
         assert (head.serial if head is not None else None) == min(plain, default=(0, None))[1]

@@ -1,6 +1,7 @@
 """A simulator of a few dozen lines for tests of schedulers: rigid delays, machines that go and return.
 
 Events of one instant travel in one message in the order in which the waits for them began (Batsim's order).
+With a time step they wait for its next multiple, and so does what they free.
 Its gate asserts, so that a scheduler that oversubscribes fails the test.
 """
 
@@ -33,6 +34,7 @@ from batpy.protocol.messages import (
     SimulationBegins,
     SimulationEnds,
 )
+from batpy.schedulers.core import SchedulerCore
 from batpy.transport.link import Core
 
 
@@ -87,9 +89,11 @@ class MiniSimulator:
         nb_hosts: int,
         jobs: Sequence[Work],
         machines: Sequence[tuple[int, bool, HostSet]] = (),
+        time_step: int = 1,
     ) -> None:
         self._core = core
         self._nb_hosts = nb_hosts
+        self._time_step = time_step
         self._jobs = {job.id: job for job in jobs}
         self._submissions = sorted(jobs, key=lambda job: (job.submit, job.id))
         self._machines = sorted(machines, key=lambda event: event[0])
@@ -108,18 +112,23 @@ class MiniSimulator:
         self._next_submission()
         self._next_machine()
         while self._agenda:
-            self.now = self._agenda[0][0]
+            self.now = -(-self._agenda[0][0] // self._time_step) * self._time_step
             events: list[Event] = []
-            while self._agenda and self._agenda[0][0] == self.now:
+            while self._agenda and self._agenda[0][0] <= self.now:
                 _, _, kind, subject = heapq.heappop(self._agenda)
                 getattr(self, f"_on_{kind}")(subject, events)
             if events:
                 self.outcome.messages += 1
                 assert self.outcome.messages < max_messages, "the scheduler does not come to an end"
                 self._decisions(self._core.handle(Message(self.now, events)))
+                self._check()
         assert not self._core.handle(Message(self.now, [SimulationEnds(self.now)])).events
         self.outcome.makespan = max(self.outcome.ends.values(), default=0)
         return self.outcome
+
+    def _check(self) -> None:
+        if isinstance(self._core, SchedulerCore) and self._core._mirror is not None:
+            self._core._mirror.check()
 
     # ------------------------------------------------------------------ what happens
 
@@ -133,11 +142,11 @@ class MiniSimulator:
             date = self._submissions[0].submit
             batch = [job for job in self._submissions if job.submit == date]
             del self._submissions[: len(batch)]
-            self._at(date, "submit", batch)
+            self._at(max(date, self.now), "submit", batch)
 
     def _next_machine(self) -> None:
         if self._machines:
-            self._at(self._machines[0][0], "machine", self._machines.pop(0))
+            self._at(max(self._machines[0][0], self.now), "machine", self._machines.pop(0))
 
     def _on_submit(self, batch: list[Work], events: list[Event]) -> None:
         for job in batch:

@@ -25,6 +25,9 @@ class JobList:
     source = "memory"
     nb_res = None
     streamed = False
+    taken_names: frozenset[str] = frozenset()
+    preceding: Mapping[str, tuple[str, int]] = {}
+    max_procs = None
 
     def __init__(
         self, jobs: Sequence[Mapping[str, Any]], profiles: Mapping[str, Any], id_: str = "w0"
@@ -41,6 +44,12 @@ class JobList:
 
     def jobs(self) -> Iterator[Job]:
         return iter(sorted(self._jobs, key=lambda job: (job.submit, job.id)))
+
+    def wider_than(self, hosts: int) -> int:
+        return sum(job.res > hosts for job in self._jobs)
+
+    def report(self) -> list[str]:
+        return []
 
 
 class Journal:
@@ -146,7 +155,13 @@ def play(
     journal = Journal()
     workloads = [JobList(jobs, profiles)] if profiles or jobs else []
     simulator = Simulator(hosts(nb_hosts), workloads, journal, SimulatorConfig(**options), events)
-    run(simulator, ask or Greedy())
+    answer = ask or Greedy()
+
+    def and_check(request: m.Message) -> m.Message:
+        simulator.check()
+        return answer(request)
+
+    run(simulator, and_check)
     simulator.check()
     return simulator, journal
 

@@ -177,7 +177,9 @@ class SlowConservative(Twin):
         plan, queue = Plan(view), {job.id: job for job in view.queue}
         self.slots = {name: slot for name, slot in self.slots.items() if name in queue}
         overrun = any(job.start + reach(job) <= view.now for job in view.running)
-        if (overrun or view.disturbed or self.named) and not self.feasible(view, queue):
+        late = [name for name, slot in self.slots.items() if slot[0] < view.now and not self.named]
+        self.slots |= {name: (view.now, self.slots[name][1]) for name in late}
+        if (late or overrun or view.disturbed or self.named) and not self.feasible(view, queue):
             self.slots = {}
         elif view.ended or view.disturbed or overrun:
             for name, job in queue.items():

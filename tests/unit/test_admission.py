@@ -12,8 +12,9 @@ from playback import DELAYS, JobList, hosts, job
 from batpy.base.errors import InputError
 from batpy.cli.main import main
 from batpy.platforms.platform import Host, Platform
-from batpy.simulator.admission import check_workload
+from batpy.simulator.admission import check_workload, size_notices
 from batpy.workloads.batsim_json import parse_batsim_json
+from batpy.workloads.swf import read_swf
 
 PROFILES: dict[str, Any] = {
     **DELAYS,
@@ -85,3 +86,29 @@ def test_the_command_refuses_such_a_workload_in_one_line_before_it_writes(
     assert err.startswith("batpy: error: w.json: profiles.mpi: the profile of job w0!b is of type smpi")
     assert err.count("\n") == 1
     assert not Path("out").exists()
+
+
+def test_jobs_that_are_wider_than_the_platform_are_told_before_the_run(tmp_path: Path) -> None:
+    row = "{} {} 0 5 {} -1 -1 {} 20 -1 1 1 1 1 1 1 -1 -1\n"
+    log = "; MaxProcs: 64\n" + "".join(row.format(n, n, res, res) for n, res in enumerate((2, 8, 9, 16), 1))
+    (tmp_path / "a.swf").write_text(log)
+    workload = read_swf(tmp_path / "a.swf", "w7")
+    [line] = size_notices([workload], hosts(8))
+    assert line == (
+        "workload w7: 2 of its 4 jobs ask for more than the 8 hosts there are: rejected, unless the "
+        "scheduler reshapes them; it was made for 64 hosts"
+    )
+    assert size_notices([workload], hosts(16)) == []
+    [line] = size_notices([workload], hosts(16), wanted=64)
+    assert line == "64 hosts are to be kept (mmax, mmax_workload); the platform has 16"
+    assert size_notices([workload], hosts(16), wanted=16) == []
+
+
+def test_a_workload_in_a_list_counts_its_wide_jobs_too() -> None:
+    tree = {
+        "nb_res": 4,
+        "jobs": [{"id": n, "subtime": 0, "res": n, "profile": "d"} for n in (1, 2, 3)],
+        "profiles": {"d": {"type": "delay", "delay": 10}},
+    }
+    workload = parse_batsim_json(json.dumps(tree).encode(), "w0", source="w.json")
+    assert [workload.wider_than(n) for n in (0, 1, 2, 3)] == [3, 2, 1, 0]

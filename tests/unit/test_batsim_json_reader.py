@@ -13,6 +13,7 @@ from batpy.base.errors import InputError
 from batpy.workloads.batsim_json import BatsimWorkload, parse_batsim_json, read_batsim_json
 from batpy.workloads.batsim_writer import batsim_json, write_batsim_json
 from batpy.workloads.profile import Composed, ParallelHomogeneousTotal
+from batpy.workloads.sequences import MAX_NESTING
 
 DELAY = {"type": "delay", "delay": 10}
 
@@ -122,6 +123,11 @@ def test_no_jobs_at_all_is_a_workload() -> None:
         ([job(subtime=True)], "jobs[0].subtime", "finite number"),
         ([job(res=0)], "jobs[0].res", "at least 1"),
         ([job(res=1.5)], "jobs[0].res", "integer"),
+        ([job(res=1e30)], "jobs[0].res", "must be at most 9007199254740992"),
+        ([job(res=2**60)], "jobs[0].res", "must be at most 9007199254740992"),
+        ([job(), job(2, res=10**30)], "jobs[1].res", "must fit in 64 bits"),
+        ([job(note={"k": [1, 10**30]})], "jobs[0].note.k[1]", "must fit in 64 bits"),
+        ([job(note=-(2**64))], "jobs[0].note", "must fit in 64 bits"),
         ([job(walltime=0)], "jobs[0].walltime", "above 0, or -1"),
         ([job(walltime=-2)], "jobs[0].walltime", "above 0, or -1"),
         ([job(walltime=None)], "jobs[0].walltime", "number"),
@@ -150,6 +156,17 @@ def test_a_job_that_breaks_a_rule_is_named_by_its_path(jobs: list[Any], path: st
         ({"p": {"type": "delay", "delay": 1, "ret": -1}}, "profiles.p.ret", "at least 0"),
         ({"p": {"type": "composed", "seq": ["d", "q"]}}, "profiles.p.seq[1]", "'q' is not among"),
         ({"p": {"type": "composed", "seq": ["p"]}}, "profiles.p", "p -> p"),
+        ({"p": {"type": "composed", "seq": ["d"], "repeat": 1e30}}, "profiles.p.repeat", "at most"),
+        ({"p": {"type": "parallel_homogeneous", "cpu": 1e31, "com": 0}}, "profiles.p.cpu", "at most 1e+30"),
+        ({"p": {"type": "parallel_homogeneous", "cpu": 0, "com": 1e308}}, "profiles.p.com", "at most 1e+30"),
+        ({"p": {"type": "parallel", "cpu": [1, 1e308], "com": []}}, "profiles.p.cpu[1]", "at most 1e+30"),
+        ({"p": {"type": "parallel", "cpu": [-1], "com": []}}, "profiles.p.cpu[0]", "at least 0"),
+        ({"p": {**DELAY, "ret": 10**30}}, "profiles.p.ret", "must fit in 64 bits"),
+        (
+            {"p": {"type": "parallel_homogeneous", "cpu": 1, "com": 0, "cores_per_executor": 1e300}},
+            "profiles.p.cores_per_executor",
+            "at most 1e+30",
+        ),
         (
             {"p": {"type": "composed", "seq": ["q"]}, "q": {"type": "composed", "seq": ["d", "p"]}},
             "profiles.p",
@@ -175,10 +192,30 @@ def test_a_parallel_profile_must_fit_the_size_of_its_jobs() -> None:
         parse([job(res=3, profile="p")], {"p": two})
 
 
-def test_very_deep_sequences_are_no_problem() -> None:
-    profiles = {f"p{n}": {"type": "composed", "seq": [f"p{n + 1}"]} for n in range(3000)}
-    profiles["p3000"] = DELAY
-    assert len(parse([job(profile="p0")], profiles).profiles) == 3001
+def nested(levels: int) -> dict[str, Any]:
+    profiles: dict[str, Any] = {
+        f"p{n}": {"type": "composed", "seq": [f"p{n - 1}"]} for n in range(levels, 0, -1)
+    }
+    return {**profiles, "p0": DELAY}
+
+
+def test_sequences_nested_as_deep_as_a_job_can_run_are_read() -> None:
+    assert len(parse([job(profile=f"p{MAX_NESTING}")], nested(MAX_NESTING)).profiles) == MAX_NESTING + 1
+
+
+def test_sequences_nested_too_deep_to_run_are_refused_when_read() -> None:
+    with pytest.raises(InputError, match=r"w.json: profiles\.p201: is nested deeper than 200 levels"):
+        parse([job(profile="p3000")], nested(3000))
+
+
+def test_a_byte_order_mark_is_passed_over() -> None:
+    content = json.dumps({"nb_res": 4, "jobs": [job()], "profiles": {"d": DELAY}}).encode("utf-8-sig")
+    assert len(parse_batsim_json(content, "w0", source="w.json")) == 1
+
+
+def test_schedulers_are_told_whole_hosts_as_an_integer() -> None:
+    (only,) = parse([job(res=2.0)]).jobs()
+    assert (only.res, type(only.raw["res"])) == (2, int)
 
 
 def test_two_profiles_of_one_name_are_refused() -> None:

@@ -8,7 +8,7 @@ import signal
 import pytest
 
 from batpy.cli import interrupts as interrupts_module
-from batpy.cli.interrupts import POLITE, Interrupts, interrupt_on_polite_kills
+from batpy.cli.interrupts import POLITE, Interrupts, ignore_polite_kills, interrupt_on_polite_kills
 
 
 @pytest.mark.parametrize("number", POLITE)
@@ -48,6 +48,18 @@ def test_polite_kills_are_interrupts_unless_ignored() -> None:
     finally:
         signal.signal(signal.SIGHUP, before)
         signal.signal(signal.SIGTERM, term)
+
+
+def test_a_process_that_is_leaving_is_not_interrupted_again() -> None:
+    before = [signal.getsignal(number) for number in POLITE]
+    try:
+        interrupt_on_polite_kills()
+        ignore_polite_kills()
+        for number in POLITE:
+            signal.raise_signal(number)  # an impatient user
+    finally:
+        for number, handler in zip(POLITE, before, strict=True):
+            signal.signal(number, handler)
 
 
 def test_work_that_never_ends_is_broken_off_a_while_after_the_interrupt(

@@ -66,3 +66,18 @@ def test_every_sample_is_listed_with_what_it_is(capsys: Capture) -> None:
     assert {"composed.json", "hosts-leave.txt", "kth-sp2-5000.swf.gz", "kth-sp2.toml"} <= set(names)
     for name in names:
         assert f"sample:{name.removesuffix('.toml')} " in text
+
+
+def test_without_a_word_the_choices_are_told(capsys: Capture) -> None:
+    assert main(["list"]) == 2
+    told = capsys.readouterr().err
+    assert all(word in told for word in ("schedulers", "platforms", "workloads", "generators"))
+
+
+def test_short_names_of_orders_are_listed(capsys: Capture) -> None:
+    told = listed(capsys, "schedulers")
+    assert "saf for smallest_area, laf for largest_area, xf for expansion_factor" in told
+
+
+def test_options_are_told_without_the_words_of_the_code(capsys: Capture) -> None:
+    assert "None" not in listed(capsys, "workloads")

@@ -97,7 +97,7 @@ def test_every_command_has_help(capsys: Capture, name: str) -> None:
         (["simulate", "-p", "4"], "batpy: error: --workload: there must be at least one"),
         (
             ["simulate", "-p", "4", "-E", "-w", "sample:composed.json"],
-            "batpy: error: hosts=4: host 'host0': energy needs the property wattage_per_state",
+            "batpy: error: --energy: needs a platform file whose hosts say what they draw",
         ),
         (
             ["simulate", "-p", "4", "-w", "x", "--mmax", "-1"],
@@ -149,3 +149,10 @@ def test_commands_that_are_not_asked_for_are_not_imported() -> None:
     loaded = set(shown.splitlines()[-1].split())
     unwanted = {"rich", "zmq", "numpy", "networkx", "procset", "typer", "batpy.cli.compose", "defusedxml"}
     assert not loaded & unwanted
+
+
+def test_the_help_tells_every_exit_code(capsys: Capture) -> None:
+    assert main(["--help"]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    for words in ("0 done", "2 bad input", "3 a process died", "70 a bug in batpy (BATPY_DEBUG=1", "130 "):
+        assert words in told

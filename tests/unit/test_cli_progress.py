@@ -29,8 +29,8 @@ def test_plain_lines_come_every_few_seconds_and_not_for_short_runs() -> None:
         clock.now = 100.0 + moment
         progress.advance(3600.0 * moment, moment * 10, 220)
     assert out.getvalue().splitlines() == [
-        "batpy: 0d 05:00:00, 50 of 220 jobs done, about 17 s left",
-        "batpy: 0d 10:00:00, 100 of 220 jobs done, about 12 s left",
+        "batpy: 0 d 05:00:00, 50 of 220 jobs done, about 17 s left",
+        "batpy: 0 d 10:00:00, 100 of 220 jobs done, about 12 s left",
     ]
 
 
@@ -40,7 +40,7 @@ def test_time_left_is_not_told_while_nobody_knows() -> None:
 
 
 def test_dates_count_days() -> None:
-    assert simulated_date(12 * 86400 + 3 * 3600 + 14 * 60 + 7.9) == "12d 03:14:07"
+    assert simulated_date(12 * 86400 + 3 * 3600 + 14 * 60 + 7.9) == "12 d 03:14:07"
 
 
 def test_bar_shows_date_and_jobs_on_a_terminal() -> None:
@@ -50,7 +50,7 @@ def test_bar_shows_date_and_jobs_on_a_terminal() -> None:
         assert out.getvalue() == ""
         clock.now += 1.0
         progress.advance(3600.0, 4, 10)
-        assert "0d 01:00:00" in out.getvalue()
+        assert "0 d 01:00:00" in out.getvalue()
         assert "4/10" in out.getvalue()
 
 

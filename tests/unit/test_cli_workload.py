@@ -59,7 +59,7 @@ def test_options_of_the_reader_apply(capsys: Capture) -> None:
     ("arguments", "said"),
     [
         (["describe", "no.swf"], "no.swf: cannot be read"),
-        (["describe", "log.swf", "--swf", "max_job=2"], "--swf.max_job: no such setting"),
+        (["describe", "log.swf", "--swf", "max_job=2"], "--swf max_job: no such setting"),
         (["describe", "log.swf", "--hosts", "0"], "--hosts: must be at least 1"),
         (["convert", "log.swf", "log.txt"], "log.txt: the name must end in .swf"),
         (["convert", "log.swf", "./log.swf"], "log.swf: would overwrite the workload that is read"),

@@ -32,6 +32,23 @@ def test_repetitions_without_length_are_not_walked_one_by_one(profile: str, end:
     assert journal.spans()["w0!a"] == (0, end, state)
 
 
+@pytest.mark.parametrize(
+    "nothing",
+    [
+        {"type": "delay", "delay": 0},
+        {"type": "parallel_homogeneous", "cpu": 0, "com": 0},
+        {"type": "parallel_homogeneous_total", "cpu": 0, "com": 0},
+        {"type": "parallel", "cpu": [0], "com": [0]},
+    ],
+)
+def test_nested_sequences_without_length_are_not_walked_leaf_by_leaf(nothing: dict[str, Any]) -> None:
+    profiles: dict[str, Any] = {f"p{n}": {"type": "composed", "seq": [f"p{n - 1}"] * 2} for n in range(1, 41)}
+    profiles |= {"p0": nothing, "second": {"type": "delay", "delay": 1}}
+    profiles["all"] = {"type": "composed", "seq": ["p40", "second", "p40"]}
+    _, journal = play([job("a", profile="all")], profiles)
+    assert journal.spans()["w0!a"] == (0, 1, "COMPLETED_SUCCESSFULLY")
+
+
 def test_repetitions_shorter_than_a_tick_do_add_up() -> None:
     profiles = {
         "short": {"type": "delay", "delay": 1e-7},

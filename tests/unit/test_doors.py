@@ -40,6 +40,7 @@ DOORS: dict[str, set[str]] = {
     "batpy.broker": {"batpy.protocol", "batpy.transport"},
     "batpy.schedulers": {"batpy.protocol", "batpy.transport"},
     "batpy.campaign": ANYTHING,
+    "batpy.pipelines": ANYTHING,
     "batpy.cli": ANYTHING,
 }
 OPEN = {"batpy.base", "batpy._version"}

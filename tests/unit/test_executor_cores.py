@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from playback import Greedy, JobList, Journal, job
 
 from batpy.base.errors import InputError
+from batpy.models.parallel import ParallelModel
 from batpy.platforms.platform import Host, Platform
 from batpy.protocol import messages as m
 from batpy.simulator.config import SimulatorConfig
 from batpy.simulator.core import Simulator, run
-from batpy.workloads.profile import parse_profile
+from batpy.workloads.profile import Computing, Delay, Profile, parse_profile
 
 # Hosts of 4 and 10 cores of 1 Gflop/s.
 PLATFORM = Platform("two", (Host(0, "four", cores=4), Host(1, "ten", cores=10)))
@@ -113,3 +115,12 @@ def test_a_platform_of_single_cores_knows_no_difference() -> None:
     profiles = {"p": {"type": "parallel_homogeneous", "cpu": 4e9, "com": 0, "utilization": 1}}
     run(Simulator(single, [JobList([job("a", profile="p")], profiles)], journal), Greedy())
     assert journal.spans()["w0!a"][1] == 4
+
+
+@pytest.mark.parametrize("profile", [Delay("d", 0, {}, 1.0), Computing("c", 0, {})])
+def test_a_profile_that_is_no_parallel_task_is_not_taken_for_one(profile: Profile) -> None:
+    model = object.__new__(ParallelModel)
+    model._build = None  # type: ignore[assignment]
+    run = SimpleNamespace(tree=SimpleNamespace(io=None, profile=profile), hosts=(0,), storage={})
+    with pytest.raises(TypeError, match="which is no parallel task"):
+        model._work(run, run.tree)  # type: ignore[arg-type]

@@ -67,6 +67,15 @@ def test_jobs_fit_the_machine_and_come_in_order_from_date_zero(spec: str) -> Non
         ("exponential[overestimate=1]", "overestimate must be above 1"),
         ("esp[walltime_factor=1]", "walltime_factor must be above 1"),
         ("esp[hosts=0]", "hosts must be at least 1"),
+        ("exponential[jobs=10,load=1e-300]", "mean_run_time / load gives dates beyond"),
+        ("exponential[jobs=10,load=5e-324]", "leave the range of numbers"),
+        ("exponential[interarrival=1e300]", "interarrival gives dates beyond"),
+        ("exponential[mean_run_time=1e300,interarrival=1]", "mean_run_time gives durations beyond"),
+        ("exponential[overestimate=1e300]", "overestimate gives durations beyond"),
+        ("exponential[run_times=lognormal,sigma=1e200]", "leave the range of numbers"),
+        ("lublin[interarrival_factor=1e300]", "interarrival_factor gives dates beyond"),
+        ("lublin[walltime_factor=1e300]", "walltime_factor gives durations beyond"),
+        ("esp[interval=1e300]", "interval gives dates beyond"),
     ],
 )
 def test_parameters_that_cannot_be_used_are_named(spec: str, said: str) -> None:

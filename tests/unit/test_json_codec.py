@@ -427,3 +427,11 @@ def test_a_peer_that_repeats_our_date_answers_at_that_very_tick(now: int, float6
     codec = JsonCodec(1_000_000, float6)
     said = json.loads(codec.encode_message(m.Message(now, [m.RequestedCall(now)])))
     assert codec.decode_message(json.dumps({"now": said["now"], "events": []}).encode()).now == now
+
+
+def test_dates_since_1970_in_nanoseconds_do_not_pass_their_own_message() -> None:
+    """A double resolves 0.2 us there: the date of an event and ``now`` are the same number all the same."""
+    codec = JsonCodec(10**9)
+    for now in range(1_796_076_024_192_326_800, 1_796_076_024_192_327_800, 7):
+        read = codec.decode_message(codec.encode_message(m.Message(now, [m.RequestedCall(now)])))
+        assert read.events[0].timestamp <= read.now

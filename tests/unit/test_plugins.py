@@ -178,7 +178,8 @@ class TestUserFiles:
             ("a = 1\nraise ValueError('no')", "", r"mine\.py:2: ValueError: no"),
             ("class A: pass\nclass B: pass", "", "found A, B; say"),
             ("x = 1", "", "found none"),
-            ("x = 1", ":Mine", "defines no Mine"),
+            ("x = 1", ":Mine", r"defines no Mine \(there are: none\)"),
+            ("class Mine: pass", ":Mne", r"defines no Mne \(there are: Mine\)"),
         ],
     )
     def test_a_file_that_does_not_do_is_refused_in_one_line(
@@ -190,6 +191,27 @@ class TestUserFiles:
         with pytest.raises(InputError, match=message) as refused:
             registry.lookup(f"{tmp_path}/mine.py{name}")
         assert "\n" not in str(refused.value)
+
+    @pytest.mark.parametrize(
+        ("name", "said"),
+        [
+            (":Idle", "Idle is not a tool; want a class with work()"),
+            (":Mne", "defines no Mne (there are: Mine); want a class with work()"),
+            (":Mine", None),
+            ("", None),
+        ],
+    )
+    def test_what_is_wanted_of_a_class_is_told(self, tmp_path: Path, name: str, said: str | None) -> None:
+        (tmp_path / "mine.py").write_text("class Mine:\n    def work(self): pass\nclass Idle: pass\n")
+        registry: Registry[Any] = Registry(
+            "tool", accepts=lambda kind: hasattr(kind, "work"), wanted="a class with work()"
+        )
+        if said is None:
+            assert registry.lookup(f"{tmp_path}/mine.py{name}").__name__ == "Mine"
+            return
+        with pytest.raises(InputError) as refused:
+            registry.lookup(f"{tmp_path}/mine.py{name}")
+        assert refused.value.problem == said
 
     @pytest.mark.parametrize(
         ("body", "said"),

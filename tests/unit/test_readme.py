@@ -76,6 +76,30 @@ def test_its_policy_runs_its_experiment(
         assert not any(begin < start < end for begin, end in others)
 
 
+def test_its_shared_park_loads_and_its_big_data_scheduler_is_swapped_by_one_line(tmp_path: Path) -> None:
+    before = block("shared")
+    [removed] = [line[1:] for line in block("swap-shared").splitlines() if line.startswith("-")]
+    [added] = [line[1:] for line in block("swap-shared").splitlines() if line.startswith("+")]
+    (tmp_path / "my.toml").write_text(before)
+    config = load_experiment("my.toml", cwd=tmp_path)
+    assert config.broker is not None
+    assert config.broker.policy == "bebida[prolog=oar_yarn_2017]"
+    assert [w.scheduler for w in config.workloads] == ["hpc", "bigdata"]
+    assert before.count(removed) == 1
+    (tmp_path / "my.toml").write_text(before.replace(removed, added))
+    swapped = load_experiment("my.toml", cwd=tmp_path).schedulers
+    assert swapped["hpc"] == config.schedulers["hpc"]
+    assert (swapped["bigdata"].algorithm, swapped["bigdata"].endpoint) == (None, "tcp://localhost:28002")
+
+
+@pytest.mark.parametrize("name", ["shared-bebida", "shared-static", "shared-priority"])
+def test_the_shared_samples_run_and_pass_the_audit(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    assert main(["run", f"sample:{name}", "--quiet", "-o", str(tmp_path / "out")]) == 0, capsys.readouterr()
+    assert main(["audit", str(tmp_path / "out")]) == 0, capsys.readouterr()
+
+
 def test_its_calendar_is_loaded_and_kept(tmp_path: Path) -> None:
     (tmp_path / "closed.toml").write_text(block("calendar"))
     requests = read_closures(tmp_path / "closed.toml")

@@ -148,6 +148,31 @@ def test_a_profile_goes_with_its_job_unless_profiles_are_reused() -> None:
     assert len(journal.spans()) == 3
 
 
+def test_what_no_packed_message_can_hold_is_not_registered() -> None:
+    huge = {"note": [10**30]}
+    for decision, place in (
+        (m.RegisterJob(0, "w0!x", job("x", **huge)), "job"),
+        (m.RegisterProfile(0, "w0", "p", {**DELAYS["d5"], **huge}), "profile"),
+    ):
+        with pytest.raises(RemoteProtocolError, match=rf"data\.{place}\.note\[0\]: must fit in 64 bits"):
+            play([job("a")], DELAYS, speak(lambda _, d=decision: [d]), **DYNAMIC)  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("name", ["d5", "pair"])
+def test_the_parts_of_a_sequence_go_with_its_job_too(name: str) -> None:
+    def script(now: int) -> list[m.Event]:
+        return [m.RegisterJob(now, "w0!x", job("x", profile=name)), finished(now)]
+
+    profiles = {
+        **DELAYS,
+        "pair": {"type": "composed", "seq": ["d5", "d0"]},
+        "outer": {"type": "composed", "seq": ["pair"]},
+    }
+    jobs = [job("a", profile="outer"), job("b", subtime=30)]
+    with pytest.raises(RemoteProtocolError, match=f"profile '{name}' went with the jobs that used it"):
+        play(jobs, profiles, speak(script, at=20 * SECOND), **DYNAMIC)
+
+
 def test_profiles_are_forwarded_on_submission_when_asked() -> None:
     ask = Greedy()
     play([job("a")], DELAYS, ask, forward_profiles=True)

@@ -150,6 +150,7 @@ def test_what_batsim_aborts_on_is_refused(name: str, script: Script, said: str) 
 def test_what_batsim_only_logs_changes_nothing_and_is_journalled(script: Script, said: str) -> None:
     scheduler, journal = simulate(park(1), script)
     assert [record.reason for record in journal.of(r.Refused)] == [said]
+    assert type(journal.of(r.Refused)[0].reason) is str  # the codecs take no other kind of text
     assert len(changes(scheduler)) == len(script) - 1
 
 

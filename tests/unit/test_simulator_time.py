@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from playback import DELAYS, SECOND, Greedy, JobList, Journal, hosts, job, play
 
+from batpy.base.dates import nearest_tick
 from batpy.base.errors import InputError, RemoteProtocolError
 from batpy.protocol import messages as m
 from batpy.protocol import records as r
@@ -206,6 +207,18 @@ def test_jobs_that_follow_others_are_submitted_after_their_end_and_think_time() 
     assert ask.events(m.Notify)[0].timestamp == 27 * SECOND
 
 
+def test_a_delay_of_more_ticks_than_floats_can_count_ends_at_its_very_tick() -> None:
+    profiles = {"long": {"type": "delay", "delay": 10_000_000_001}}  # 1e16 + 1e6 ticks
+    journal = Journal()
+    config = SimulatorConfig(ticks_per_second=10**9)
+    run(Simulator(hosts(1), [JobList([job("a", profile="long")], profiles)], journal, config), Greedy())
+    assert journal.of(r.Ended)[0].time == 10_000_000_001 * 10**9
+    profiles = {"long": {"type": "delay", "delay": 123_456_789.123}}
+    journal = Journal()
+    run(Simulator(hosts(1), [JobList([job("a", profile="long")], profiles)], journal, config), Greedy())
+    assert journal.of(r.Ended)[0].time == nearest_tick(123_456_789.123, 10**9)
+
+
 def test_an_interrupted_run_has_its_closing_marker() -> None:
     journal = Journal()
     simulator = Simulator(hosts(1), [JobList([job("a")], DELAYS)], journal)
@@ -218,3 +231,11 @@ def test_an_interrupted_run_has_its_closing_marker() -> None:
     with pytest.raises(KeyboardInterrupt):
         run(simulator, interrupted)
     assert journal.records[-1].outcome == "interrupted"
+
+
+def test_latency_makes_no_legal_call_illegal() -> None:
+    """Said at 3 s for 5 s, it arrives at 18 s: the date is over, and the answer comes at once."""
+    ask = Greedy({0: lambda now: [m.CallMeLater(now, now + 5)]})
+    play([job("a")], DELAYS, ask, latency=15)
+    [called] = ask.events(m.RequestedCall)
+    assert called.timestamp == 15 + 1

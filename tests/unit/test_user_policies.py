@@ -83,7 +83,7 @@ class TestUsersPolicies:
     @pytest.mark.parametrize(
         ("mistake", "said"),
         [
-            (lambda plan: plan.start("w0!1"), "AttributeError"),
+            (lambda plan: plan.start("w0!1"), "want a job of the view, got 'w0!1'"),
             (lambda plan: plan.kill("w0!1"), "want a job of the view, got 'w0!1'"),
             (lambda plan: plan.reject(None, "no"), "want a job of the view, got None"),
             (lambda plan: plan.say("hello"), "want a decision of batpy.protocol.messages, got 'hello'"),

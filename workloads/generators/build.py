@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from batpy.workloads.columns import NO_LABELS, Columns, ColumnWorkload, Labels
+from batpy.workloads.swf_fields import LONGEST
+
+MAX_TICKS = 2.0**62
+"""Dates in ticks are kept as integers of 64 bits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,10 +25,29 @@ class Drawn:
 
 
 def workload_of(
-    jobs: Iterable[Drawn], id: str, name: str, nb_res: int, ticks_per_second: int, description: str
+    jobs: Iterable[Drawn],
+    id: str,
+    name: str,
+    nb_res: int,
+    ticks_per_second: int,
+    description: str,
+    options: Mapping[str, str],
 ) -> ColumnWorkload:
-    """A workload of these jobs, sorted by submission and numbered from 1 in that order."""
+    """A workload of these jobs, sorted by submission and numbered from 1 in that order.
+
+    Args:
+        options: the option that ``submit``, ``run`` and ``walltime`` grow with, for complaints.
+
+    Raises:
+        ValueError: a date or duration is beyond what a workload can hold, whatever its format.
+    """
     drawn = sorted(jobs, key=lambda job: job.submit)
+    for field, option in options.items():
+        largest = max((getattr(job, field) for job in drawn), default=0.0)
+        latest = min(LONGEST, MAX_TICKS / ticks_per_second) if field == "submit" else LONGEST
+        if not largest <= latest:
+            what = "dates" if field == "submit" else "durations"
+            raise ValueError(f"{option} gives {what} beyond {latest:g} seconds")
     columns = Columns(
         ids=array("q", range(1, len(drawn) + 1)),
         submit=array("q", [round(job.submit * ticks_per_second) for job in drawn]),

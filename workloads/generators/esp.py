@@ -54,7 +54,7 @@ class Esp:
         if self.walltime_factor != 0:
             above("walltime_factor", self.walltime_factor, 1)
 
-    def generate(self, random: random.Random, id: str, ticks_per_second: int) -> ColumnWorkload:
+    def generate(self, rng: random.Random, id: str, ticks_per_second: int) -> ColumnWorkload:
         """Make the mix; only the order of the jobs is random."""
         light = self.variant == "light"
         late = iter(date * (_LIGHT if light else 1.0) for date in FULL_MACHINE_DATES)
@@ -69,11 +69,11 @@ class Esp:
                     jobs.append(Drawn(next(late), run, size, job.walltime, labels))
                 else:
                     shuffled.append(job)
-        random.shuffle(shuffled)
+        rng.shuffle(shuffled)
         jobs += [
             Drawn(position * self.interval, job.run, job.res, job.walltime, job.labels)
             for position, job in enumerate(shuffled)
         ]
-        return workload_of(
-            jobs, id, "esp", self.hosts, ticks_per_second, f"ESP-2 job mix, variant {self.variant}"
-        )
+        text = f"ESP-2 job mix, variant {self.variant}"
+        options = {"submit": "interval", "walltime": "walltime_factor"}
+        return workload_of(jobs, id, "esp", self.hosts, ticks_per_second, text, options)

@@ -64,31 +64,37 @@ class Exponential:
         if self.overestimate != 0:
             above("overestimate", self.overestimate, 1)
 
-    def generate(self, random: random.Random, id: str, ticks_per_second: int) -> ColumnWorkload:
+    def generate(self, rng: random.Random, id: str, ticks_per_second: int) -> ColumnWorkload:
         """Draw the jobs one after the other: interval, size, run time, walltime, user."""
         interval = self.interarrival or self._mean_size() * self.mean_run_time / (self.load * self.hosts)
         labels = [Labels(user=str(user), fields={"user": str(user)}) for user in range(1, self.users + 1)]
         jobs, now = [], 0.0
         for index in range(self.jobs):
             if index:
-                now += random.expovariate(1 / interval)
-            size = self._size(random)
-            run = self._run_time(random)
+                now += rng.expovariate(1 / interval)
+            size = self._size(rng)
+            run = self._run_time(rng)
             walltime = 0.0
             if self.overestimate:
                 # At the run time itself Batsim would kill the job.
-                walltime = run * (1 + (self.overestimate - 1) * (1 - random.random()))
-            jobs.append(Drawn(now, run, size, walltime, random.choice(labels)))
-        return workload_of(jobs, id, "exponential", self.hosts, ticks_per_second, "Poisson arrivals")
+                walltime = run * (1 + (self.overestimate - 1) * (1 - rng.random()))
+            jobs.append(Drawn(now, run, size, walltime, rng.choice(labels)))
+        options = {
+            "submit": "interarrival" if self.interarrival else "mean_run_time / load",
+            "run": "mean_run_time",
+            "walltime": "overestimate",
+        }
+        text = "Poisson arrivals"
+        return workload_of(jobs, id, "exponential", self.hosts, ticks_per_second, text, options)
 
     def _largest(self) -> int:
         return self.max_size or self.hosts
 
-    def _size(self, random: random.Random) -> int:
+    def _size(self, rng: random.Random) -> int:
         largest = self._largest()
         if self.sizes == "powers":
-            return 1 << random.randrange(largest.bit_length())
-        return min(largest, int(2 ** (random.random() * math.log2(largest + 1))))
+            return 1 << rng.randrange(largest.bit_length())
+        return min(largest, int(2 ** (rng.random() * math.log2(largest + 1))))
 
     def _mean_size(self) -> float:
         """Exact mean of :meth:`_size`."""
@@ -98,12 +104,12 @@ class Exponential:
         octaves = math.log2(largest + 1)
         return sum(size * math.log2((size + 1) / size) for size in range(1, largest + 1)) / octaves
 
-    def _run_time(self, random: random.Random) -> float:
+    def _run_time(self, rng: random.Random) -> float:
         while True:
             if self.run_times == "exponential":
-                run = random.expovariate(1 / self.mean_run_time)
+                run = rng.expovariate(1 / self.mean_run_time)
             else:
-                run = random.lognormvariate(math.log(self.mean_run_time) - self.sigma**2 / 2, self.sigma)
+                run = rng.lognormvariate(math.log(self.mean_run_time) - self.sigma**2 / 2, self.sigma)
             if not self.max_run_time or run <= self.max_run_time:
                 # Whole milliseconds, so that files stay readable.
                 return max(0.001, round(run, 3))

@@ -107,10 +107,10 @@ class Lublin:
         if self.walltime_factor != 0:
             above("walltime_factor", self.walltime_factor, 1)
 
-    def generate(self, random: random.Random, id: str, ticks_per_second: int) -> ColumnWorkload:
+    def generate(self, rng: random.Random, id: str, ticks_per_second: int) -> ColumnWorkload:
         """Draw the jobs in the order of their arrival: next arrival of the same kind, size, run time."""
         streams = [
-            (_arrivals(kind, self.start_hour, random), kind, Labels(queue=queue, fields={"queue": queue}))
+            (_arrivals(kind, self.start_hour, rng), kind, Labels(queue=queue, fields={"queue": queue}))
             for kind, queue in _KINDS[self.kinds]
         ]
         dates = [next(arrivals) for arrivals, _, _ in streams]
@@ -119,14 +119,15 @@ class Lublin:
             turn = dates.index(min(dates))
             arrivals, kind, labels = streams[turn]
             date, dates[turn] = dates[turn], next(arrivals)
-            size = draw_size(kind, self.hosts, random)
-            run = draw_run_time(kind, size, random)
+            size = draw_size(kind, self.hosts, rng)
+            run = draw_run_time(kind, size, rng)
             walltime = run * self.walltime_factor
             jobs.append(Drawn(date * self.interarrival_factor, run, size, walltime, labels))
         first = min(job.submit for job in jobs)
         jobs = [Drawn(job.submit - first, job.run, job.res, job.walltime, job.labels) for job in jobs]
         text = f"Lublin and Feitelson 2003, {self.kinds} jobs"
-        return workload_of(jobs, id, "lublin", self.hosts, ticks_per_second, text)
+        options = {"submit": "interarrival_factor", "run": "kinds", "walltime": "walltime_factor"}
+        return workload_of(jobs, id, "lublin", self.hosts, ticks_per_second, text, options)
 
 
 _KINDS = {
@@ -137,27 +138,27 @@ _KINDS = {
 }
 
 
-def draw_size(kind: Kind, hosts: int, random: random.Random) -> int:
+def draw_size(kind: Kind, hosts: int, rng: random.Random) -> int:
     """Hosts of one job: 1, a power of two, or 2 to a two-stage uniform power, rounded; at most *hosts*."""
-    choice = random.random()
+    choice = rng.random()
     if choice <= kind.serial:
         return 1
     high = max(1.0, math.log2(hosts) - (ALL.high - kind.high))
     low = min(kind.low, high)
     middle = min(max(low, high - kind.step), high)
-    ends = (low, middle) if random.random() <= kind.low_share else (middle, high)
-    power = random.uniform(*ends)
+    ends = (low, middle) if rng.random() <= kind.low_share else (middle, high)
+    power = rng.uniform(*ends)
     if choice <= kind.serial + kind.power:
         power = math.floor(power + 0.5)
     return min(hosts, math.floor(2**power + 0.5))
 
 
-def draw_run_time(kind: Kind, size: int, random: random.Random) -> float:
+def draw_run_time(kind: Kind, size: int, rng: random.Random) -> float:
     """Run time of one job in whole seconds; large jobs draw from the long gamma more often."""
     short_share = min(1.0, max(0.0, kind.slope * size + kind.offset))
     while True:
-        shape, scale = kind.short if random.random() <= short_share else kind.long
-        logarithm = random.gammavariate(shape, scale)
+        shape, scale = kind.short if rng.random() <= short_share else kind.long
+        logarithm = rng.gammavariate(shape, scale)
         if logarithm <= LOG_LONGEST_RUN:
             return float(math.floor(math.exp(logarithm)))
 
@@ -173,16 +174,16 @@ def daily_weights(kind: Kind) -> list[float]:
     return [weight / mean for weight in weights]
 
 
-def _arrivals(kind: Kind, start_hour: int, random: random.Random) -> Iterator[float]:
+def _arrivals(kind: Kind, start_hour: int, rng: random.Random) -> Iterator[float]:
     """Dates in whole seconds. An interval is drawn in slots of average weight and spent slot by slot."""
     weights = daily_weights(kind)
     shape, scale = kind.rush[0] * kind.rush_ratio, kind.rush[1]
     slot = start_hour * SLOTS // 24 % SLOTS
     day_slots, spent = 0, 0.0
     while True:
-        logarithm = random.gammavariate(shape, scale)
+        logarithm = rng.gammavariate(shape, scale)
         while logarithm > LOG_LONGEST_INTERVAL:
-            logarithm = random.gammavariate(shape, scale)
+            logarithm = rng.gammavariate(shape, scale)
         spent += math.exp(logarithm) / SLOT_SECONDS
         while spent > weights[slot]:
             spent -= weights[slot]

@@ -10,7 +10,9 @@ from batpy.cli.parser import CommandParser
 
 _DESCRIPTION = """\
 Check the journal of a run again: no host holds two exclusive jobs, no job starts before its submission, every
-job ends once, and the tables say what the journal says. Exit code 0 if no law is broken, else 2."""
+job ends once, and the tables say what the journal says. Of a run with a broker: no host has two schedulers'
+jobs, no job starts before its hosts are vacated and prepared, all work and all core time are accounted for.
+Exit code 0 if no law is broken, else 2."""
 
 
 def configure() -> CommandParser:
@@ -18,7 +20,7 @@ def configure() -> CommandParser:
     parser = CommandParser("audit", _DESCRIPTION)
     parser.add_argument("folder", metavar="DIR", help="folder of the results")
     parser.add_argument("--json", action="store_true", help="print the findings as JSON")
-    parser.add_argument("--quiet", action="store_true", help="print nothing; the exit code tells")
+    parser.add_argument("-q", "--quiet", action="store_true", help="print nothing; the exit code tells")
     return parser
 
 

@@ -31,7 +31,7 @@ def configure() -> CommandParser:
         metavar="SECONDS",
         help="longest silence of the simulator (default: any)",
     )
-    parser.add_argument("--quiet", action="store_true", help="do not tell where it listens")
+    parser.add_argument("-q", "--quiet", action="store_true", help="do not tell where it listens")
     # For processes that batpy starts itself: end with it, and remove this folder if it cannot.
     parser.add_argument("--leash", type=Path, help=argparse.SUPPRESS)
     return parser
@@ -40,7 +40,11 @@ def configure() -> CommandParser:
 def execute(arguments: argparse.Namespace) -> int:
     """Serve until the simulation ends."""
     from batpy.cli.compose import serve_scheduler
+    from batpy.cli.places import told_at
+    from batpy.transport.endpoint import check_endpoint
 
+    with told_at("--bind"):
+        check_endpoint(arguments.bind, bind=True)
     if arguments.leash is not None:
         from batpy.cli.children import hold_leash
 

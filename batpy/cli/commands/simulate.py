@@ -9,14 +9,19 @@ from pathlib import Path
 from typing import Any
 
 from batpy.base.errors import EXIT_DONE, InputError
+from batpy.base.plugins import parse_spec
 from batpy.cli.batsim_flags import add_batsim_flags, execution_context
 from batpy.cli.config import NAMELESS
 from batpy.cli.flags import add_result_flags, add_simulation_flags, simulation_flag, simulation_tree
 from batpy.cli.parser import CommandParser, pairs
+from batpy.platforms.blueprint import KINDS
 
 DEFAULT_ENDPOINT = "tcp://localhost:28000"
 DEFAULT_OUTPUT = "results/simulate"
 SOURCE = "simulate"  # where complaints say the experiment stands, until the flag is known
+_PLATFORM_HELP = (
+    "SimGrid XML file, number of hosts, or a kind such as cluster[hosts=128] (batpy list platforms)"
+)
 _NAMED = re.compile(r"([A-Za-z0-9_.-]+)=(.+)", re.DOTALL)
 
 
@@ -24,7 +29,7 @@ def configure() -> CommandParser:
     """The arguments of the command: ours, and Batsim 4's own under its names."""
     parser = CommandParser("simulate", "Simulate a platform for a scheduler that already runs.")
     add = parser.add_argument
-    add("-p", "--platform", required=True, metavar="FILE|N", help="SimGrid XML file, or a number of hosts")
+    add("-p", "--platform", required=True, metavar="FILE|N|KIND[...]", help=_PLATFORM_HELP)
     add(
         *("-w", "--workload"),
         action="append",
@@ -54,7 +59,7 @@ def configure() -> CommandParser:
     add("--seed", type=int, help="seed of every random stream")
     add_simulation_flags(parser)
     add_batsim_flags(parser)
-    add_result_flags(parser, DEFAULT_OUTPUT, "-e", "--export", quiet="-q")
+    add_result_flags(parser, DEFAULT_OUTPUT, "-e", "--export")
     return parser
 
 
@@ -71,10 +76,12 @@ def execute(arguments: argparse.Namespace) -> int:
             print(f"batpy: note: {note}", file=sys.stderr)
 
     from batpy.cli.experiment import from_tree
+    from batpy.cli.places import check_inputs
 
     tree = experiment_tree(arguments)
     try:
         config = from_tree(tree, source=SOURCE, name="simulate", cwd=Path.cwd())
+        check_inputs(config)
     except InputError as why:
         flag = _flag_of(why.path or "") if why.source == SOURCE else None
         if flag is None:
@@ -92,6 +99,9 @@ _FLAGS = {
     "platform.file": "--platform",
     "platform.master": "--master-host",
     "platform.roles": "--add-role-to-hosts",
+    "platform.cores": "--cores",
+    "platform.memory": "--memory",
+    "platform.gpus": "--gpus",
     "workload.id": "--workload",
     "workload.file": "--workload",
 }
@@ -106,6 +116,8 @@ def _flag_of(path: str) -> str | None:
     if name == "swf":
         return f"--swf {inner}".rstrip()
     known = _FLAGS.get(f"{table}.{name}")
+    if table == "platform" and known is None:
+        return f"--platform {name}".rstrip()
     return known or simulation_flag(name or table)
 
 
@@ -134,16 +146,37 @@ def experiment_tree(arguments: argparse.Namespace) -> dict[str, Any]:
 
 def _platform(arguments: argparse.Namespace) -> dict[str, Any]:
     what: str = arguments.platform
-    number = what.isascii() and what.isdigit() and not Path(what).exists()
     told = {
-        "hosts" if number else "file": int(what) if number else what,
         "master": arguments.master_host,
         "cores": arguments.cores,
         "memory": arguments.memory,
         "gpus": arguments.gpus,
         "roles": _roles(arguments.add_role_to_hosts) or None,
     }
-    return {key: value for key, value in told.items() if value is not None}
+    return _platform_text(what) | {key: value for key, value in told.items() if value is not None}
+
+
+def _platform_text(what: str) -> dict[str, Any]:
+    """The keys of ``[platform]`` that the text of the flag stands for."""
+    if Path(what).exists():
+        return {"file": what}
+    if what.isascii() and what.isdigit():
+        return {"hosts": int(what)}
+    kind = what.partition("[")[0].strip()
+    shape = KINDS.get(kind)
+    if shape is None:
+        if re.fullmatch(r"\w+\[.*\]", what):
+            raise InputError(f"no such kind of platform; choose from {', '.join(KINDS)}", source=what)
+        return {"file": what}
+    name, options = parse_spec(what)
+    if shape not in options:
+        raise InputError(f"the option {shape!r} is needed", source=f"{name}[{shape}=...]")
+    numbers = (shape, "cores", "gpus") if kind == "cluster" else ("cores", "gpus")
+    told: dict[str, Any] = {}
+    for key, value in options.items():
+        digits = key in numbers and value.isascii() and value.isdigit()
+        told[kind if key == shape else key] = int(value) if digits else value
+    return told
 
 
 def _roles(texts: list[str]) -> dict[str, str]:

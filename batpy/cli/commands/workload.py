@@ -1,4 +1,4 @@
-"""``batpy workload``: look at workloads, change their format, make new ones."""
+"""``batpy workload``: look at workloads, change their format, make new ones, import logs."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from batpy.base.errors import EXIT_DONE, InputError
+from batpy.cli.commands import workload_import, workload_replay
 from batpy.cli.parser import CommandParser, pairs
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ experiment of the same seed gives the same jobs."""
 
 def configure() -> CommandParser:
     """The arguments of the command."""
-    parser = CommandParser("workload", "Describe, convert or generate workloads.")
+    parser = CommandParser("workload", "Describe, convert, generate or import workloads.")
     inner = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     _configure_describe(inner.add_parser("describe", help="counts, load, sizes, run times, anomalies"))
     _configure_convert(inner.add_parser("convert", help="SWF to Batsim's JSON, or back"))
@@ -31,12 +32,24 @@ def configure() -> CommandParser:
     generate.add_argument("spec", metavar="GENERATOR[key=value,...]", help="what to generate")
     _add_output(generate)
     generate.add_argument("--seed", type=int, default=0, help="seed of the random numbers (default: 0)")
+    workload_import.configure(
+        inner.add_parser("import", help="logs of Spark, Hadoop and workflows into a stage graph or jobs")
+    )
+    workload_replay.configure(
+        inner.add_parser("replay", help="how well job models tell the times of recorded applications")
+    )
     return parser
 
 
 def execute(arguments: argparse.Namespace) -> int:
     """Do what was asked for."""
-    actions = {"describe": _describe, "convert": _convert, "generate": _generate}
+    actions = {
+        "describe": _describe,
+        "convert": _convert,
+        "generate": _generate,
+        "import": workload_import.execute,
+        "replay": workload_replay.execute,
+    }
     actions[arguments.action](arguments)
     return EXIT_DONE
 
@@ -78,13 +91,18 @@ def _read(arguments: argparse.Namespace) -> Workload:
     from batpy.workloads.load import load_workload
 
     swf = pairs(arguments.swf, "--swf")
-    return load_workload(_input(arguments), WORKLOAD_ID, source=arguments.file, swf=swf, swf_path="--swf")
+    try:
+        return load_workload(_input(arguments), WORKLOAD_ID, source=arguments.file, swf=swf, swf_path="--swf")
+    except InputError as why:
+        if not (why.path or "").startswith("--swf."):
+            raise
+        raise InputError(why.problem, source=(why.path or "").replace(".", " ", 1)) from None
 
 
 def _input(arguments: argparse.Namespace) -> Path:
-    from batpy.cli.samples import locate
+    from batpy.cli.samples import WORKLOAD_ENDINGS, locate
 
-    return locate(arguments.file, Path.cwd())
+    return locate(arguments.file, Path.cwd(), *WORKLOAD_ENDINGS)
 
 
 def _describe(arguments: argparse.Namespace) -> None:
@@ -138,6 +156,6 @@ def _check_output(arguments: argparse.Namespace) -> None:
 
 
 def _tell(workload: Workload, output: Path) -> None:
-    for line in getattr(workload, "report", list)():
+    for line in workload.report():
         print(line)
     print(f"{len(workload)} jobs written to {output}")
