@@ -36,6 +36,7 @@ from batpy.protocol import messages as m
 from batpy.protocol import sharing_records as r
 from batpy.protocol.hostset import HostSet
 
+_FINISHED, _LAST = "registration_finished", 1 << 80
 _ORDER = itemgetter(0, 1, 2)  # of decisions: date, rank, serial
 MAX_ROUNDS = 1000
 """Rounds of one instant after which tenants count as answering each other for ever."""
@@ -204,6 +205,9 @@ class BrokerCore:
             _, _, kind, key = heapq.heappop(timers)
             if kind in ("late", "free"):
                 continue  # only there to be woken
+            if kind == "kill":
+                self._decide.kill_after_grace(int(key))
+                continue
             job = self.starts.timer(kind, key)
             if job is not None:
                 self._events.epilog_over(job)
@@ -325,6 +329,10 @@ class BrokerCore:
         for job in self.owners.waiting(tenant.rank):
             self.forward(tenant.rank, m.RejectJob(self.now, job))
             self.owners.forget(job)
+        for job in self.owners.of_rank(tenant.rank):
+            if not self.starts.knows(job):  # one that it called running without a host
+                self.forward(tenant.rank, m.ChangeJobState(self.now, job, m.COMPLETED_KILLED))
+                self.owners.forget(job)
         if tenant.registering:
             tenant.registering = False
             self._registration_over()
@@ -339,7 +347,9 @@ class BrokerCore:
         """Say that no job will be registered any more, once every tenant that may has said so."""
         if not any(t.registering for t in self.tenants) and not self._registration_said:
             self._registration_said = True
-            self.forward(-1, m.Notify(self.now, "registration_finished"))
+            # After everything else of this reply: a job may be registered in it.
+            self._serial += 1
+            self._out.append((_LAST, len(self.tenants), self._serial, m.Notify(self.now, _FINISHED)))
 
     def registration(self, tenant: Tenant, goes_on: bool) -> None:
         """A tenant said that it is done with registering jobs, or that it goes on."""
@@ -348,7 +358,9 @@ class BrokerCore:
         tenant.registering = goes_on
         if goes_on and self._registration_said:
             self._registration_said = False
-            self.forward(-1, m.Notify(self.now, "continue_registration"))
+            said, self._out = self._out, [item for item in self._out if item[0] != _LAST]
+            if len(said) == len(self._out):
+                self.forward(-1, m.Notify(self.now, "continue_registration"))
         elif not goes_on:
             self._registration_over()
 

@@ -26,6 +26,7 @@ class TenantDecisions:
 
     def __init__(self, core: BrokerCore) -> None:
         self._core = core
+        self._graced: list[tuple[Tenant, list[str]]] = []  # kills held back, by number
         self._apply: dict[type[m.Event], Callable[[Tenant, Any], str | None]] = {
             m.ExecuteJob: self._execute,
             m.KillJob: self._kill,
@@ -140,11 +141,28 @@ class TenantDecisions:
             dates.setdefault(until if until > core.now else core.now, []).append(job)
         for until, jobs in dates.items():
             if until > core.now:
-                core.hold(until, tenant.rank, m.KillJob(until, jobs))
+                self._graced.append((tenant, jobs))
+                core.wake(until, "kill", len(self._graced) - 1)
             else:
                 core.owners.kill(jobs)
                 core.forward(tenant.rank, m.KillJob(decision.timestamp, jobs))
         return None
+
+    def kill_after_grace(self, number: int) -> None:
+        """The victims of a held kill have had their time; those that are over by now are left alone."""
+        core, (tenant, jobs) = self._core, self._graced[number]
+        left: list[str] = []
+        for job in jobs if tenant.gone is None else ():
+            owned = core.owners.job(job)
+            if owned is None or not owned.started:
+                continue
+            if core.starts.is_held(job):
+                core.starts.drop(job, "killed by its scheduler before its start")
+            else:
+                left.append(job)
+        if left:
+            core.owners.kill(left)
+            core.forward(tenant.rank, m.KillJob(core.now, left))
 
     def _reject(self, tenant: Tenant, decision: m.RejectJob) -> str | None:
         core = self._core
@@ -168,6 +186,8 @@ class TenantDecisions:
 
     def _relabel(self, tenant: Tenant, decision: m.ChangeJobState) -> str | None:
         reason = self._own(tenant, decision.job_id)
+        if reason is None and self._core.starts.knows(decision.job_id):
+            reason = f"job {decision.job_id} was started on hosts; only KILL_JOB ends it"
         if reason is None:
             owned = self._core.owners.job(decision.job_id)
             if owned is not None:
@@ -254,13 +274,18 @@ class TenantDecisions:
         if isinstance(hosts, str):
             return hosts
         ledger = core.starts.ledger
-        strange = hostset.difference(hosts, ledger.lent[tenant.rank])
+        if strange := hostset.difference(hosts, ledger.lent[tenant.rank]):
+            return f"its hosts {hostset.to_text(tenant.hosts.to_own(strange))} are not lent to it"
         for other in core.tenants:
-            if other is not tenant:
-                strange = hostset.union(strange, hostset.intersection(hosts, ledger.busy[other.rank]))
-        if strange:
-            own = hostset.to_text(tenant.hosts.to_own(strange))
-            return f"its hosts {own} are not lent to it, or another scheduler uses them"
+            rank = other.rank
+            theirs = hostset.union(hostset.union(ledger.lent[rank], ledger.leaving[rank]), ledger.busy[rank])
+            shared = hostset.intersection(hosts, theirs)
+            if other is not tenant and shared:
+                own = hostset.to_text(tenant.hosts.to_own(shared))
+                return (
+                    f"its hosts {own} may be used by scheduler {other.name} too; "
+                    "power states need hosts of its own, as with the policy static"
+                )
         core.owners.switch(hosts, decision.state, tenant.rank)
         core.forward(tenant.rank, m.SetResourceState(decision.timestamp, hosts, decision.state))
         return None

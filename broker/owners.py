@@ -141,6 +141,10 @@ class Owners:
         """A tenant's jobs that it has not started."""
         return [job for job, owned in self._jobs.items() if owned.rank == rank and not owned.started]
 
+    def of_rank(self, rank: int) -> list[str]:
+        """A tenant's jobs that are not over."""
+        return [job for job, owned in self._jobs.items() if owned.rank == rank]
+
     def profile_of(self, job: str) -> tuple[str, dict[str, m.Json]]:
         """Name of a job's profile, and the profiles of its workload as far as they are known."""
         owned = self._jobs.get(job)

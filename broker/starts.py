@@ -182,6 +182,10 @@ class Starts:
 
     # ------------------------------------------------------------------ its end
 
+    def knows(self, job: str) -> bool:
+        """Was the job started, and is it not over?"""
+        return job in self._by_job
+
     def is_held(self, job: str) -> bool:
         """Does the job's tenant believe it runs while it does not yet?"""
         start = self._by_job.get(job)

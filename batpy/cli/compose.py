@@ -357,6 +357,8 @@ class _Run:
                 why.exit_code,
                 str(why),
             )
+            if (named := self._blamed(reason)) is not None:
+                code, reason = EXIT_PEER, named
         except KeyboardInterrupt:
             outcome, code = "interrupted", EXIT_INTERRUPTED
         except SystemExit:  # only a user's policy does that
@@ -374,6 +376,15 @@ class _Run:
                 self.loaded.notices.append(str(count))
             self.progress.close()
         return RunOutcome(outcome, reason, code, self.output, recorder.summary, self.loaded.notices)
+
+    def _blamed(self, reason: str) -> str | None:
+        """Behind a broker, a refused decision is told with the scheduler that is meant, and counts as its
+        failure."""
+        if self.loaded.config.broker is None:
+            return None
+        from batpy.cli.tenancy import blamed
+
+        return blamed(self.loaded.config, reason)
 
     def _drive(self, simulator: Simulator, link: Link) -> None:
         """Pass messages until the simulation is over, measuring how long the scheduler took."""

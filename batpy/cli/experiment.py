@@ -138,6 +138,8 @@ class _Loader:
         routes_table = table.table("routes")
         routes = {workload: routes_table.text(workload) or "" for workload in routes_table.tree}
         for workload, scheduler in routes.items():
+            if not _is_workload_id(workload) or "=" in workload:
+                raise routes_table.fail(workload, "is no workload id: it must hold no '!', '=' or blank")
             if scheduler not in schedulers:
                 known = ", ".join(schedulers)
                 raise routes_table.fail(workload, f"there is no [scheduler.{scheduler}] (there are: {known})")

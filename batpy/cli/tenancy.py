@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -80,6 +81,25 @@ def broker_flags(
     if simulation.float6:
         flags.append("--float6")
     return flags
+
+
+_ABOUT_JOB = re.compile(r"events\[\d+\] [A-Z_]+ (?P<workload>[^!\s]+)![^\s]+ at ")
+
+
+def blamed(config: ExperimentConfig, complaint: str) -> str | None:
+    """What the simulator's gate refused, with the name of the scheduler whose job it is about.
+
+    The simulator sees one scheduler; behind a broker the job's workload tells which one is meant.
+
+    Returns:
+        None if there is no broker, or no job in the complaint.
+    """
+    found = _ABOUT_JOB.match(complaint)
+    if config.broker is None or found is None:
+        return None
+    routes = {workload.id: workload.scheduler for workload in config.workloads} | dict(config.broker.routes)
+    name = routes.get(found["workload"])
+    return None if name is None else f"scheduler {name}: {complaint}"
 
 
 SWITCHES = (

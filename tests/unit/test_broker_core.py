@@ -134,8 +134,8 @@ def test_the_run_goes_on_without_a_scheduler_that_may_be_dropped() -> None:
     reply = talk.tell(6, job(6, "b!3"), bda=LOST)
     # What runs is killed, what waits rejected, and nobody waits for it to register anything.
     assert reply == [
-        m.Notify(6, "registration_finished"), m.KillJob(6, ["b!1"]),
-        m.RejectJob(6, "b!2"), m.RejectJob(6, "b!3"),
+        m.KillJob(6, ["b!1"]), m.RejectJob(6, "b!2"), m.RejectJob(6, "b!3"),
+        m.Notify(6, "registration_finished"),
     ]  # fmt: skip
     assert talk.core.notices == ["scheduler bda: it was killed; the run went on without it"]
     [dropped] = talk.records(r.TenantDropped)

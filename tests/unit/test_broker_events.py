@@ -260,11 +260,11 @@ def test_a_refused_call_is_no_longer_waited_for() -> None:
 
 
 def test_nor_is_a_refused_switch() -> None:
-    talk = Talk()
+    talk = Talk(HALVES)
     talk.tell(1, job(1, "h!1"), hpc=[m.SetResourceState(1, at("0"), 2)])
     talk.tell(1, m.DecisionRefused(1, "SET_RESOURCE_STATE", "no such pstate", None), job(1, "b!1"),
               bda=[m.SetResourceState(1, at("0"), 2)])  # fmt: skip
-    talk.tell(2, m.ResourceStateChanged(2, at("0"), "2"))
+    talk.tell(2, m.ResourceStateChanged(2, at("2"), "2"))
     assert talk.heard == {"hpc": [], "bda": [m.ResourceStateChanged(2, at("0"), "2")]}
 
 

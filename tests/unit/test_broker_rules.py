@@ -166,8 +166,28 @@ def test_pstates_of_hosts_that_another_uses_or_holds_are_not_its_business() -> N
     talk.tell(1, job(1, "b!1"), bda=[run(1, "b!1", "2")])
     told = refused(talk, 2, job(2, "h!1"), hpc=[m.SetResourceState(2, ((1, 2),), 1)])
     assert told == (
-        "scheduler hpc: at 2 s: SET_RESOURCE_STATE: its hosts 2 are not lent to it, or another scheduler "
-        "uses them"
+        "scheduler hpc: at 2 s: SET_RESOURCE_STATE: its hosts 1-2 may be used by scheduler bda too; "
+        "power states need hosts of its own, as with the policy static"
+    )
+
+
+def test_a_job_registered_in_the_reply_that_ends_registration_comes_before_that_end() -> None:
+    new = m.RegisterJob(2, "b!9", {"id": "9", "subtime": 2, "res": 1, "profile": "p"})
+    over = m.Notify(2, "registration_finished")
+    assert Talk().tell(2, job(2, "b!3"), bda=[new, over]) == [new, over]
+
+
+def test_registration_that_ends_and_goes_on_in_one_reply_never_ended() -> None:
+    over, more = m.Notify(2, "registration_finished"), m.Notify(2, "continue_registration")
+    assert Talk().tell(2, job(2, "b!3"), bda=[over, more]) == []
+
+
+def test_a_job_that_was_started_on_hosts_is_not_relabelled() -> None:
+    talk = Talk()
+    talk.tell(1, job(1, "h!1"), hpc=[run(1, "h!1", "2")])
+    told = refused(talk, 2, job(2, "h!2"), hpc=[m.ChangeJobState(2, "h!1", "COMPLETED_FAILED")])
+    assert told == (
+        "scheduler hpc: at 2 s: CHANGE_JOB_STATE h!1: job h!1 was started on hosts; only KILL_JOB ends it"
     )
 
 
