@@ -39,10 +39,12 @@ class Away:
                     ledger.down = hostset.union(ledger.down, event.resources)
                 elif event.type == "event_machine_available":
                     ledger.down = hostset.difference(ledger.down, event.resources)
+                    self._starts.freed(event.resources)
             elif isinstance(event, m.RemoveResources):
                 ledger.recalled = hostset.union(ledger.recalled, event.resources)
             elif isinstance(event, m.AddResources):
                 ledger.recalled = hostset.difference(ledger.recalled, event.resources)
+                self._starts.freed(event.resources)
 
     def hosts_left(self, hosts: HostSet) -> None:
         """Hosts are away; those who do not hear of machines are asked to vacate them."""

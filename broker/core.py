@@ -17,6 +17,7 @@ from batpy.base.errors import BatpyError, PeerError, RemoteProtocolError
 from batpy.broker.actions import Action
 from batpy.broker.decisions import TenantDecisions
 from batpy.broker.events import SimulatorEvents
+from batpy.broker.guard import guarded
 from batpy.broker.ledger import Ledger
 from batpy.broker.owners import BROKER, Owners
 from batpy.broker.policy import ParkView, SharingPolicy
@@ -83,7 +84,7 @@ class BrokerCore:
         self.tenants = [Tenant(rank, config) for rank, config in enumerate(tenants)]
         self.notices: list[str] = []
         self.owners = Owners(self.tenants)
-        self._policy = policy
+        self._policy = guarded(policy, policy_text)
         self._policy_text = policy_text
         self._check = check
         self.starts: Starts
@@ -116,6 +117,7 @@ class BrokerCore:
         if not self.step:
             yield from self._greet(request)
         else:
+            self.park.now = self.now
             self.starts.away.note_machines(request.events)
             for event in request.events:
                 self._events.route(event)

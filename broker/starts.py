@@ -7,6 +7,7 @@ told, what the simulator is to be told and what is to be written goes through a 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from batpy.broker.actions import Action, Clean, Deny, Give, Grant, Hold, Revoke, Timer
 from batpy.broker.away import Away
@@ -24,6 +25,7 @@ from batpy.broker.desk import (
 from batpy.broker.ledger import Ledger, NodeState
 from batpy.broker.policy import SharingPolicy, StartRequest
 from batpy.broker.tenants import SHARING, Tenant
+from batpy.broker.waiting import WaitingStarts
 from batpy.protocol import hostset
 from batpy.protocol import messages as m
 from batpy.protocol import sharing_records as r
@@ -43,8 +45,8 @@ class Starts:
         self._tenants = tenants
         self._by_job: dict[str, Start] = {}
         self._all: dict[int, Start] = {}
-        self._waiting: dict[int, Start] = {}
-        self.claims: list[HostSet] = [() for _ in tenants]
+        self._waiting = WaitingStarts(len(tenants))
+        self.claims = self._waiting.claims
         self.revocations: dict[int, Revocation] = {}
         # By tenant: hosts that were seized; an acknowledgement of each may still come.
         self._overdue: list[list[HostSet]] = [[] for _ in tenants]
@@ -83,20 +85,19 @@ class Starts:
         if len(actions) == 1 and type(actions[0]) is Grant and self._begin(start):
             return True
         # Claimed before anything is revoked for it, so that nothing is given back at once.
-        self._waiting[start.serial] = start
-        self.claims[tenant.rank] = hostset.union(self.claims[tenant.rank], hosts)
+        self._waiting.add(start)
         for action in actions:
             if isinstance(action, Hold):  # hosts that are seized at once must not begin it before the others
                 start.clear_of, start.until = action.clear_of, desk.now + action.prolog
         self.carry_out(actions, start)
-        if start.serial not in self._waiting:
+        if start not in self._waiting:
             return True
         if start.denied is not None:
-            self._unwait(start)
+            self._waiting.remove(start)
             self._deny(start)
             return False
         if self._begin(start):
-            self._unwait(start)
+            self._waiting.remove(start)
         return True
 
     @staticmethod
@@ -134,7 +135,9 @@ class Starts:
         ):
             return False  # it has not heard yet, or never will, that these hosts are not its own for now
         if start.clear_of:
-            desk.write(r.PrologBegins(desk.now, desk.step, start.serial, max(start.until, desk.now)))
+            names = tuple(self._tenants[rank].name for rank in start.clear_of)
+            until = max(start.until, desk.now)
+            desk.write(r.PrologBegins(desk.now, desk.step, start.serial, until, names))
         if start.until > desk.now:
             start.phase = PREPARED
             ledger.occupy(start.serial, tenant.rank, hosts, NodeState.PROLOG)
@@ -151,30 +154,22 @@ class Starts:
         desk.write(r.StartReleased(desk.now, desk.step, start.serial))
         desk.forward(start.tenant.rank, start.decision)
 
+    def freed(self, hosts: HostSet) -> None:
+        """Something about hosts changed for the better of starts that wait for them; see ``retry``."""
+        self._waiting.freed(hosts)
+
     def retry(self) -> None:
-        """The park has changed: begin what can begin."""
-        if self._waiting:
-            self._try_waiting()
-
-    def _try_waiting(self) -> None:
-        """Begin what can begin, in the order in which it was asked for."""
-        for start in list(self._waiting.values()):
-            if start.serial in self._waiting and self._begin(start):
-                self._unwait(start)
-
-    def _unwait(self, start: Start) -> None:
-        del self._waiting[start.serial]
-        rank = start.tenant.rank
-        left = [s.hosts for s in self._waiting.values() if s.tenant.rank == rank]
-        self.claims[rank] = hostset.normalise(pair for hosts in left for pair in hosts)
+        """The park has changed: begin what can begin, in the order in which it was asked for."""
+        for start in self._waiting.worth_trying():
+            if self._begin(start):
+                self._waiting.remove(start)
 
     def _put_off(self, start: Start) -> None:
         """A start that was being prepared waits again."""
         self.ledger.release(start.serial)
+        self._waiting.freed(start.hosts)
         start.phase = WAITING
-        self._waiting[start.serial] = start
-        rank = start.tenant.rank
-        self.claims[rank] = hostset.union(self.claims[rank], start.hosts)
+        self._waiting.add(start)
 
     def _forget(self, start: Start) -> None:
         self._by_job.pop(start.decision.job_id, None)
@@ -199,10 +194,11 @@ class Starts:
         desk.forward(start.tenant.rank, m.RejectJob(desk.now, job))
         desk.cancelled(start.tenant, job, start.hosts)
         if start.phase == WAITING:
-            if start.serial in self._waiting:
-                self._unwait(start)
+            if start in self._waiting:
+                self._waiting.remove(start)
         else:
             self.ledger.release(start.serial)
+            self._waiting.freed(start.hosts)
         self._hosts_free(start)
 
     def refused(self, job: str) -> None:
@@ -212,6 +208,7 @@ class Starts:
             desk = self._desk
             self._forget(start)
             self.ledger.release(start.serial)
+            self._waiting.freed(start.hosts)
             desk.write(r.StartDropped(desk.now, desk.step, start.serial, "refused by the simulator"))
             self._hosts_free(start)
 
@@ -238,6 +235,7 @@ class Starts:
         desk = self._desk
         self._all.pop(start.serial, None)
         self.ledger.release(start.serial)
+        self._waiting.freed(start.hosts)
         desk.write(r.HostsCleared(desk.now, desk.step, start.serial))
         self._hosts_free(start)
 
@@ -283,11 +281,13 @@ class Starts:
         """Do what a policy answered, in order."""
         desk = self._desk
         for action in actions:
-            kind = type(action)
-            if kind is Grant:
+            if isinstance(action, Grant):
                 continue
             if isinstance(action, Revoke):
-                self.revoke(action, start)
+                # What an earlier action set off may have taken them already.
+                mine = hostset.intersection(action.hosts, self.ledger.lent[action.tenant])
+                if mine:
+                    self.revoke(action if mine == action.hosts else replace(action, hosts=mine), start)
             elif isinstance(action, Hold) and start is not None:
                 start.clear_of = action.clear_of
                 start.until = desk.now + action.prolog
@@ -321,8 +321,8 @@ class Starts:
         desk.write(r.Lent(desk.now, desk.step, loan, tenant.name, hosts))
         if tenant.speaks(SHARING):
             desk.tell(tenant, m.AddResources(desk.now, tenant.hosts.to_own(hosts)))
-        if self._waiting:  # also one of its own that it vacated the hosts under
-            self._try_waiting()
+        self._waiting.freed(hosts)
+        self.retry()  # also one of its own that it vacated the hosts under
 
     # ------------------------------------------------------------------ revocations
 
@@ -402,6 +402,7 @@ class Starts:
     def _vacate(self, revocation: Revocation, hosts: HostSet, how: str) -> None:
         desk, tenant = self._desk, revocation.tenant
         self.ledger.take_back(tenant.rank, hosts)
+        self._waiting.freed(hosts)
         revocation.hosts = hostset.difference(revocation.hosts, hosts)
         if not revocation.hosts:
             del self.revocations[revocation.serial]
@@ -489,7 +490,7 @@ class Starts:
             claims = hostset.normalise(pair for s in mine if s.phase == WAITING for pair in s.hosts)
             assert claims == self.claims[rank], "waiting starts disagree with the claims"
         for start in self._all.values():
-            assert start.phase != WAITING or start.serial in self._waiting, "a start that nobody waits for"
+            assert start.phase != WAITING or start in self._waiting, "a start that nobody waits for"
 
 
 def _call_later(policy: SharingPolicy, request: StartRequest) -> Iterable[Action]:

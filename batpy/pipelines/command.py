@@ -11,6 +11,7 @@ from typing import Any
 
 from batpy.base.errors import EXIT_DONE, InputError
 from batpy.base.files import read_toml
+from batpy.cli.flags import simulation_flag, simulation_tree
 from batpy.cli.overrides import apply_overrides
 from batpy.pipelines.imports import import_users
 from batpy.pipelines.report import report_lines
@@ -123,7 +124,17 @@ def check_folder(folder: Path, *, overwrite: bool) -> None:
 
 
 def run_parameters(arguments: argparse.Namespace, path: str) -> int:
-    """What ``batpy run`` does with a parameter file that lies at *path*."""
+    """What ``batpy run`` does with a parameter file that lies at *path*.
+
+    Raises:
+        InputError: a flag that means nothing here, or what ``run_order`` refuses.
+    """
+    given = [simulation_flag(key) for key in simulation_tree(arguments)]
+    given += [flag for flag in ("--processes", "--no-pin") if getattr(arguments, flag[2:].replace("-", "_"))]
+    if given:
+        told = f"is a parameter file of pipelines, and {given[0]} is for experiments"
+        hint = "two processes: batpy pipelines serve, and batpy pipelines run --endpoint"
+        raise InputError(f"{told} ({hint})", source=arguments.experiment)
     changed = read_table(path, arguments.settings, arguments.compat)
     if arguments.seed is not None:
         changed["random_seed"] = arguments.seed

@@ -96,10 +96,15 @@ class Vacated(SharingRecord, tag="vacated", frozen=True):
 
 
 class PrologBegins(SharingRecord, tag="prolog", frozen=True):
-    """All hosts of a start are clear; they are prepared until ``until``, in ticks."""
+    """All hosts of a start are clear; they are prepared until ``until``, in ticks.
+
+    Attributes:
+        clear_of: tenants that had to vacate the hosts for it, by name.
+    """
 
     start: int
     until: int
+    clear_of: tuple[str, ...] = ()
 
 
 class StartReleased(SharingRecord, tag="released", frozen=True):

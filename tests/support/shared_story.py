@@ -66,7 +66,7 @@ def broker() -> list[b.AnySharingRecord]:
         b.EndTold(8, 3, "d!1"),
         b.JobOwned(8, 3, "d!1#1", "bda", "d!1"),
         b.Vacated(8, 3, 0, "bda", FIRST_TWO, b.ACKNOWLEDGED),
-        b.PrologBegins(8, 3, 1, 11),
+        b.PrologBegins(8, 3, 1, 11, ("bda",)),
         b.StartAsked(8, 3, 2, "bda", "d!1#1", ((2, 2),)),
         b.StartReleased(8, 3, 2),
         b.StartReleased(11, 4, 1),

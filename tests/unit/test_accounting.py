@@ -163,7 +163,7 @@ def test_the_story_ends_with_the_last_record_of_a_broker_that_was_killed() -> No
 
 def test_a_start_that_is_dropped_keeps_its_hosts_no_longer() -> None:
     theirs = story.broker()
-    at = theirs.index(b.PrologBegins(8, 3, 1, 11))
+    at = theirs.index(b.PrologBegins(8, 3, 1, 11, ("bda",)))
     theirs[at:] = [b.StartDropped(8, 3, 1, "cancelled"), b.SharingEnds(20, 8, "done")]
     ours = [record for record in story.simulator()[:7] if record.time <= 8]
     account = account_records([*ours, s.RunEnds(20, "done")], theirs)
@@ -216,3 +216,13 @@ def test_a_broken_run_that_left_no_account_keeps_its_summary(tmp_path: Path) -> 
     assert summary.outcome == "peer_lost"
     assert finish_summary(tmp_path, summary) == summary
     assert not (tmp_path / "loans.csv").exists()
+
+
+@pytest.mark.parametrize("state", [story.OK, story.KILLED])
+def test_an_attempt_whose_registration_was_refused_is_none(state: str) -> None:
+    ours, theirs = story.simulator(), story.broker()
+    refused = s.Refused(20, 0, "REGISTER_JOB", "d!1#2", "profile p#2 does not exist")
+    ours[-2:] = [s.Ended(20, "d!1#1", state, 0), refused, s.RunEnds(20, "done")]
+    theirs[-1:-1] = [b.JobOwned(20, 7, "d!1#2", "bda", "d!1")]
+    job = next(job for job in account_records(ours, theirs).jobs if job.job == "d!1")
+    assert (job.attempts, job.state, job.submitted, job.ended) == (2, state, 0, 20)

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import textwrap
+from pathlib import Path
+
 from shared_park import SECOND, SharedRun, run_shared, workload
 
+from batpy.broker import policy as policies
 from batpy.broker.tenants import TenantConfig
 from batpy.protocol.records import Started
 from batpy.results.accounting.figures import figures
@@ -53,3 +57,12 @@ def test_hosts_that_nobody_has_on_loan_are_unlent() -> None:
     spent = [(t.core_seconds.busy, t.core_seconds.idle) for t in told.tenants.values()]
     # Fourteen seconds: ten busy and four idle on each lent host, all of them unlent on the fifth.
     assert (told.horizon, spent, told.unlent, told.down) == (14, [(20, 8), (20, 8)], 14, 0)
+
+
+def test_a_policy_that_takes_no_hosts_from_anybody_breaks_no_law(tmp_path: Path) -> None:
+    _, _, example = (policies.__doc__ or "").partition("::\n")
+    (tmp_path / "half.py").write_text(textwrap.dedent(example))
+    shared = run(f"{tmp_path}/half.py:Half", {"a": 3, "b": 4})
+    starts = {record.job: record.time / SECOND for record in shared.journal if type(record) is Started}
+    assert starts == {"wa!1": 3, "wb!1": 13}  # b is lent the hosts that a uses, and waits for them
+    assert broken(shared) == []

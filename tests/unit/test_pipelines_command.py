@@ -72,6 +72,16 @@ def _small() -> dict[str, Any]:
     return {"duration": 20, "ticks_per_second": 10, "waiting_seconds_mean": 2.0}
 
 
+@pytest.mark.parametrize("flag", ["--processes", "--no-pin", "--time-step=3", "--codec=msgpack", "--energy"])
+def test_flags_of_experiments_are_refused(
+    flag: str, parameters: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("run", parameters, flag) == 2
+    told = f"is a parameter file of pipelines, and {flag.partition('=')[0]} is for experiments"
+    assert told in capsys.readouterr().err
+    assert run("run", parameters, "--embedded", "-q") == 0
+
+
 def test_unknown_keys_warn(parameters: Path, capsys: pytest.CaptureFixture[str]) -> None:
     parameters.write_text(SMALL + "durtion = 3\n")
     assert run("pipelines", "run", parameters) == 0

@@ -14,6 +14,7 @@ from pipeline_scripts import BATCH, chain, finishes, script, simulate, work
 from batpy.base.errors import InputError
 from batpy.base.pipelines import IllegalStepError
 from batpy.models.containers.engine import PipelineRun
+from batpy.models.containers.pipeline import from_spec
 from batpy.schedulers.pipelines.api import Assignment
 from batpy.workloads.pipelines.trace import Arrival
 
@@ -49,6 +50,27 @@ def test_other_amounts_are_refused(amount: Any) -> None:
         run(lambda p: Assignment(list(p.values), amount, 10, BATCH, 0))
     with pytest.raises(IllegalStepError, match="ram must be a number"):
         run(lambda p: Assignment(list(p.values), 1, amount, BATCH, 0))
+
+
+@pytest.mark.parametrize("what", ["pipelines", "operators"])
+def test_sets_of_a_policy_are_walked_in_the_same_order_in_every_run(what: str) -> None:
+    """By default Python's order of a set follows from where its elements lie in memory."""
+    orders, kept = [], []
+    for size in (10, 1000, 30):
+        kept.append([object() for _ in range(size)])  # what comes next lies elsewhere
+        pipelines = [from_spec(chain(f"p{number}", work(1.0), work(1.0))) for number in range(40)]
+        chosen = pipelines if what == "pipelines" else [op for p in pipelines for op in p.values]
+        orders.append([repr(getattr(one, "id", None) or one.pipeline_id) for one in set(chosen)])
+        kept.append(pipelines)
+    assert orders[0] == orders[1] == orders[2]
+
+
+def test_a_broken_rule_is_told_with_its_tick() -> None:
+    plan = script("script")
+    plan[7] = lambda s, pipelines: ([], [Assignment(list(pipelines[0].values), 99, 10, BATCH, 1)])
+    arrivals = [Arrival(0.0, chain("a", work(0.5)))]
+    with pytest.raises(IllegalStepError, match=r"^pool 1: Overallocated CPU in assignment, in tick 7$"):
+        simulate(arrivals, "", scheduler_algo="script", num_pools=2)
 
 
 def test_a_date_to_wake_at_must_be_a_tick() -> None:

@@ -10,11 +10,12 @@ from pipeline_scripts import BATCH, chain, finishes, script, simulate, start, wo
 from batpy.base.errors import InputError
 from batpy.base.pipelines import Priority
 from batpy.models.containers.engine import PipelineRun
+from batpy.models.containers.pool import Evacuation
 from batpy.models.containers.storage import PARTS, Stretch, rate_of
-from batpy.pipelines.simulate import shown
+from batpy.pipelines.simulate import make_policy, shown
 from batpy.schedulers.pipelines.api import Assignment, Suspend
 from batpy.workloads.pipelines.parameters import read_parameters
-from batpy.workloads.pipelines.trace import Arrival
+from batpy.workloads.pipelines.trace import Arrival, TraceSource
 
 READ = work(0.0, None, 20)
 """20 GB: 10 ticks at the 20 GB/s of one container, no computing."""
@@ -122,3 +123,28 @@ def test_operators_of_one_container_share_with_others_one_after_the_other() -> N
     arrivals = [Arrival(0.0, chain("a", READ, READ)), Arrival(0.0, chain("b", READ))]
     shared = simulate(arrivals, "", scheduler_algo="script", num_pools=2, shared_storage_gb_per_second=20)
     assert finishes(shared) == [29, 19]
+
+
+@pytest.mark.parametrize(("how", "end"), [("kill", 13), ("suspend", 19)])
+def test_a_pool_that_is_taken_away_makes_way_at_the_storage(how: Evacuation, end: int) -> None:
+    """Killed in tick 6, after 7 ticks at half speed: 6.5 are left, alone; one operator is not written."""
+    plan = script("script")
+    plan[0] = lambda s, pipelines: (
+        [],
+        [start(pipelines[0], 1, 30), start(pipelines[1], 1, 30, pool=1)],
+    )
+    table = {
+        "duration": 5,
+        "ticks_per_second": 10,
+        "scheduler_algo": "script",
+        "shared_storage_gb_per_second": 20,
+    }
+    file = read_parameters(table)
+    arrivals = TraceSource([Arrival(0.0, chain("a", READ)), Arrival(0.0, chain("b", READ))], 0.1, exact=False)
+    taken = PipelineRun(file.parameters, arrivals, pool_sizes=[(8, 60), (4, 30)])
+    taken.policy = make_policy(taken, file)
+    taken.advance(5)
+    taken.withdraw(0, how)
+    taken.advance(49)
+    assert finishes(taken)[1] == end
+    assert taken.record.failures == ({"revoked": 1} if how == "kill" else {})

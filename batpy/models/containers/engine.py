@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol
 
+from batpy.base.pipelines import IllegalStepError
 from batpy.kernel.agenda import Agenda
 from batpy.models.containers.clock import RunClock
 from batpy.models.containers.container import Container
@@ -109,7 +110,10 @@ class PipelineRun:
         while (tick := self.next_tick()) <= until:
             self._watch(tick - 1)
             self._tick = tick
-            self._step(tick)
+            try:
+                self._step(tick)
+            except IllegalStepError as why:
+                raise IllegalStepError(f"{why.rule}, in tick {tick}", why.subject, why.condition) from None
         if until > self._tick or until == self._last:
             self._tick = max(self._tick, until)
             if until >= 0:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
+from zlib import crc32
 
 from batpy.base.pipelines import IllegalStepError, OperatorState, Priority
 from batpy.workloads.pipelines.pipeline import PipelineSpec, dag_order
 from batpy.workloads.pipelines.segment import Segment
-
-if TYPE_CHECKING:
-    pass
 
 PENDING = OperatorState.PENDING
 ASSIGNED = OperatorState.ASSIGNED
@@ -57,6 +55,7 @@ class Operator:
     """
 
     __slots__ = (
+        "_hash",
         "children",
         "estimate",
         "index",
@@ -81,6 +80,14 @@ class Operator:
         self.estimate = NO_ESTIMATE
         self.queued = 0
         self.place: int | None = None
+        self._hash: int | None = None
+
+    def __hash__(self) -> int:
+        """Equal in every run, so that a policy's sets of operators are walked in the same order, too."""
+        if self._hash is None:
+            known = self.pipeline is not None
+            self._hash = hash((hash(self.pipeline), self.index)) if known else object.__hash__(self)
+        return self._hash
 
     @property
     def id(self) -> str:
@@ -267,7 +274,7 @@ class Pipeline:
         status: what ``runtime_status()`` gives.
     """
 
-    __slots__ = ("_status", "pipeline_id", "priority", "unique_id", "values")
+    __slots__ = ("_hash", "_status", "pipeline_id", "priority", "unique_id", "values")
 
     def __init__(self, pipeline_id: str, priority: Priority) -> None:
         self.pipeline_id = pipeline_id
@@ -275,6 +282,11 @@ class Pipeline:
         self.priority = priority
         self.values = OperatorDag()
         self._status: RuntimeStatus | None = None
+        self._hash = crc32(pipeline_id.encode(errors="replace"))
+
+    def __hash__(self) -> int:
+        """Equal in every run, so that a policy's sets of pipelines are walked in the same order, too."""
+        return self._hash
 
     @property
     def status(self) -> RuntimeStatus:

@@ -309,18 +309,16 @@ class AccountFold:
 
     def _settle(self, attempt: Attempt) -> None:
         """Charge what all attempts at a job executed, and forget them."""
-        attempts = attempt.original.attempts
+        attempts = [one for one in attempt.original.attempts if one.subtime >= 0]
+        for one in attempt.original.attempts:
+            del self._attempts[one.job]
+        if not attempts:
+            return  # the simulator refused the registration
         first, last = attempts[0], attempts[-1]
-        if first.subtime < 0:
-            # The simulator refused the registration.
-            for one in attempts:
-                del self._attempts[one.job]
-            return
         useful = lost = again = unfinished = disruptions = 0
         tenant = first.tenant
         divisions = divide(attempts, self._horizon)
         for one, ticks in zip(attempts, divisions, strict=True):
-            del self._attempts[one.job]
             if one.tenant == NO_TENANT:
                 continue
             charge, hosts, cores = self._charges.add, one.alloc, one.cores

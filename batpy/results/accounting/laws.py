@@ -45,6 +45,7 @@ class _Start(msgspec.Struct):
     hosts: HostSet
     state: str = ASKED
     until: int = -1
+    clear_of: tuple[int, ...] = ()
 
 
 class SharingLaws:
@@ -268,6 +269,7 @@ class SharingLaws:
         if start is not None:
             yield from self._all_vacated(record, start, "prolog-before-vacated", "its prolog begins")
             start.state, start.until = PREPARED, record.until
+            start.clear_of = tuple(self._rank(tenant) for tenant in record.clear_of)
 
     def _release(self, record: StartReleased) -> Iterator[Finding]:
         yield from self._known(record, ASKED, PREPARED)
@@ -290,20 +292,24 @@ class SharingLaws:
                 yield _finding(rule, start.job, record, f"{what} and {left}")
 
     def _lent_to(self, record: StartReleased, start: _Start) -> Iterator[Finding]:
-        """Its hosts are lent to its tenant, and to none of a lower rank any more."""
+        """Its hosts are lent to its tenant, and to none any more that it had to be clear of.
+
+        Whose hosts a start takes is up to the policy: one that only grants takes none from anybody.
+        """
         missing, others, rank = [], [], start.tenant
+        clear_of = sum(1 << other for other in set(start.clear_of) if other >= 0)
         for host in hostset.ids(self._part(start.hosts)):
-            bits = self._lent[host] >> rank
-            if not bits & 1:
+            bits = self._lent[host]
+            if not bits >> rank & 1:
                 missing.append(host)
-            if bits > 1:
+            if bits & clear_of:
                 others.append(host)
         if missing:
             text = f"released on {_text(hostset.from_ids(missing))}, not lent to {self._name(rank)}"
             yield _finding("start-not-lent", start.job, record, text)
         if others:
-            lower = self._name(self._lent[others[0]].bit_length() - 1)
-            text = f"released on {_text(hostset.from_ids(others))}, still lent to {lower}"
+            holder = self._name((self._lent[others[0]] & clear_of).bit_length() - 1)
+            text = f"released on {_text(hostset.from_ids(others))}, still lent to {holder}"
             yield _finding("start-still-lent", start.job, record, text)
 
     def _drop(self, record: StartDropped) -> Iterator[Finding]:
