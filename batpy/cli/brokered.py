@@ -11,7 +11,7 @@ from batpy.base.errors import EXIT_PEER
 from batpy.broker.core import BrokerCore
 from batpy.broker.registry import make_policy
 from batpy.broker.service import Broker
-from batpy.cli.children import Child, start_broker, start_scheduler
+from batpy.cli.children import Child, pin_together, start_broker, start_scheduler
 from batpy.cli.serve_broker import connect, journal
 from batpy.cli.tenancy import broker_flags, tenant_configs
 from batpy.transport.link import Core, InProcessLink, Link
@@ -97,6 +97,12 @@ class Company:
             child.finished = True
 
 
+def _load_the_rest() -> None:
+    """Load what this process needs later, while the others start."""
+    import batpy.results.accounting.run
+    import batpy.transport.zeromq  # noqa: F401
+
+
 @contextmanager
 def started(
     config: ExperimentConfig,
@@ -124,14 +130,16 @@ def started(
                 assert scheduler.endpoint is not None
                 endpoints[name] = scheduler.endpoint
                 continue
-            child = start_scheduler(scheduler, output, pin=pin)
+            child = start_scheduler(scheduler, output)
             stack.callback(child.stop)
             children.append(child)
             endpoints[name] = child.endpoint
-        for child in children:
-            waiting(lambda child=child: child.wait_until_bound(deadline))  # type: ignore[misc]
         flags = broker_flags(config, tenant_configs(config), endpoints)
-        broker = start_broker(flags, config.broker.base, output, pin=pin)
+        broker = start_broker(flags, config.broker.base, output)
         stack.callback(broker.stop)
-        waiting(lambda: broker.wait_until_bound(deadline))
+        _load_the_rest()
+        for child in (*children, broker):
+            waiting(lambda child=child: child.wait_until_bound(deadline))  # type: ignore[misc]
+        if pin:
+            pin_together((*children, broker))
         yield Company(children, broker)

@@ -10,6 +10,7 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -104,7 +105,7 @@ class Child:
             self.log.unlink()
 
 
-def start_scheduler(scheduler: SchedulerConfig, output: Path, *, pin: bool) -> Child:
+def start_scheduler(scheduler: SchedulerConfig, output: Path) -> Child:
     """Start a scheduler as a process in a session of its own, listening on a private socket.
 
     Raises:
@@ -113,10 +114,10 @@ def start_scheduler(scheduler: SchedulerConfig, output: Path, *, pin: bool) -> C
     assert scheduler.algorithm is not None
     log = output / f"scheduler-{scheduler.name}.log"
     arguments = ["scheduler", scheduler.algorithm]
-    return _start(scheduler.title, arguments, log, scheduler.base, pin=pin)
+    return _start(scheduler.title, arguments, log, scheduler.base)
 
 
-def start_broker(flags: list[str], base: Path, output: Path, *, pin: bool) -> Child:
+def start_broker(flags: list[str], base: Path, output: Path) -> Child:
     """Start a broker in the same way; it writes its journal to *output*.
 
     Args:
@@ -127,17 +128,15 @@ def start_broker(flags: list[str], base: Path, output: Path, *, pin: bool) -> Ch
         InputError: the process cannot be started.
     """
     arguments = ["broker", *flags, "--output", str(output.resolve())]
-    return _start("the broker", arguments, output / "broker.log", base, pin=pin)
+    return _start("the broker", arguments, output / "broker.log", base)
 
 
-def _start(title: str, arguments: list[str], log: Path, base: Path, *, pin: bool) -> Child:
+def _start(title: str, arguments: list[str], log: Path, base: Path) -> Child:
     folder = _private_folder()
     endpoint = f"ipc://{folder / SOCKET}"
     # -P: a folder with a batpy or a queue.py in it must not take the place of the installed ones.
     command = [sys.executable, "-P", "-m", "batpy", *arguments]
     command += ["--bind", endpoint, "--quiet", "--leash", str(folder)]
-    if pin:
-        pin_to_one_core()
     try:
         log.parent.mkdir(parents=True, exist_ok=True)
         with log.open("wb") as words:
@@ -192,12 +191,18 @@ def hold_leash(folder: Path) -> None:
     threading.Thread(target=watch, name="leash", daemon=True).start()
 
 
-def pin_to_one_core() -> None:
-    """Put this process, and those it starts, on one of the cores it may use.
+def pin_together(children: Iterable[Child]) -> None:
+    """Put this process and those, with all their threads, on one of the cores it may use.
 
-    Processes of a run take turns; on one core a message costs half as much. Where the system does not
-    offer this, nothing happens.
+    Processes of a run take turns; on one core a message costs half as much. They are pinned once they
+    listen, so that they start side by side. Where the system does not offer this, nothing happens.
     """
-    if hasattr(os, "sched_setaffinity"):
-        core = max(os.sched_getaffinity(0))
-        os.sched_setaffinity(0, {core})
+    if not hasattr(os, "sched_setaffinity"):
+        return
+    core = {max(os.sched_getaffinity(0))}
+    os.sched_setaffinity(0, core)
+    for child in children:
+        tasks = Path(f"/proc/{child.process.pid}/task")
+        with suppress(OSError):  # it has ended, or the system does not tell its threads
+            for task in [child.process.pid, *(int(entry.name) for entry in tasks.iterdir())]:
+                os.sched_setaffinity(task, core)

@@ -275,13 +275,15 @@ def _accounted(outcome: RunOutcome) -> RunOutcome:
 
 def _with_child(run: _Run, *, pin: bool) -> RunOutcome:
     """Run with the scheduler as a process of its own, which is gone afterwards."""
-    from batpy.cli.children import start_scheduler
+    from batpy.cli.children import pin_together, start_scheduler
 
     config = run.loaded.config
-    child = start_scheduler(run.scheduler, run.output, pin=pin)
+    child = start_scheduler(run.scheduler, run.output)
     try:
         with run.interrupts.let_through():
             child.wait_until_bound(config.simulation.deadline or None)
+        if pin:
+            pin_together([child])
         outcome = run.over(
             _zeromq(config, child.endpoint, run.scheduler.title), lambda: child.why_dead(LAST_BREATH)
         )
