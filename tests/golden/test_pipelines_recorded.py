@@ -41,7 +41,10 @@ def test_seeded_runs_and_their_replays(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["custom_susp7_a", "custom_susp7_b"])
-def test_a_users_policy_from_its_description(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_users_policy_from_its_description(
+    name: str, shared: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert FOLDER.is_relative_to(shared)
     monkeypatch.setattr(sys, "path", list(sys.path))
     import_users([str(POLICIES / "susp7.py")])
     recorded = load(FOLDER, name)
