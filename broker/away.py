@@ -53,7 +53,7 @@ class Away:
             if tenant.speaks(SHARING) and not tenant.speaks("machine_events") and tenant.gone is None:
                 mine = hostset.intersection(hosts, ledger.lent[tenant.rank])
                 if mine:
-                    self._starts.revoke(Revoke(tenant.rank, mine), None)
+                    self._starts.revoking.ask(tenant, Revoke(tenant.rank, mine))
 
     def hosts_returned(self, hosts: HostSet) -> None:
         """Hosts are back."""
@@ -71,7 +71,7 @@ class Away:
         for tenant in self._tenants:
             mine = hostset.intersection(hosts, ledger.lent[tenant.rank])
             if mine:
-                self._starts.revoke(Revoke(tenant.rank, mine), None)
+                self._starts.revoking.ask(tenant, Revoke(tenant.rank, mine))
 
     def returned(self, hosts: HostSet) -> None:
         """An outer broker lets us use hosts again."""
@@ -83,9 +83,9 @@ class Away:
 
     def _give_up_waiting(self, hosts: HostSet) -> None:
         """Hosts are back before a tenant has left them: what it owed is forgotten."""
-        for revocation in list(self._starts.revocations.values()):
+        for revocation in list(self._starts.revoking.open.values()):
             if revocation.start == NO_START and hostset.intersection(revocation.hosts, hosts):
-                self._starts.take_over(revocation)
+                self._starts.revoking.take_over(revocation)
 
     def vacated(self) -> list[HostSet]:
         """Recalls whose hosts are in nobody's hands any more, each told once."""

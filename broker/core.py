@@ -60,6 +60,8 @@ class BrokerCore:
         tenants: by rank.
         sink: takes the journal's records.
         check: check every invariant after each step (slow, for tests).
+        strict: a tenant fails whose decision the simulator refuses. The simulator must be lenient then: it
+            sees one scheduler, and would end the run where one tenant could be dropped.
 
     Attributes:
         now: the clock, in ticks.
@@ -77,6 +79,7 @@ class BrokerCore:
         sink: r.SharingSink,
         *,
         check: bool = False,
+        strict: bool = False,
     ) -> None:
         self.now = 0
         self.step = -1
@@ -87,6 +90,7 @@ class BrokerCore:
         self._policy = guarded(policy, policy_text)
         self._policy_text = policy_text
         self._check = check
+        self.strict = strict
         self.starts: Starts
         self._decide = TenantDecisions(self)
         self._events = SimulatorEvents(self)
@@ -154,8 +158,7 @@ class BrokerCore:
         for tenant in self.tenants:
             if tenant.mailbox and tenant.busy_until <= self.now and tenant.gone is None:
                 asks.append((tenant.rank, m.Message(self.now, tenant.take_mail())))
-                if self.starts.revocations:
-                    self.starts.told(tenant)
+                self.starts.revoking.told(tenant)
         return asks
 
     def _take(self, asks: Asks, replies: list[Reply]) -> None:
@@ -185,6 +188,9 @@ class BrokerCore:
                 tenant.busy_until = reply.now
                 self.wake(reply.now, "free", rank)
         due.sort(key=_ORDER)
+        if not self.step:
+            # Who hears of what must be known before a start of this round takes hosts from anybody.
+            due.sort(key=lambda said: type(said[3]) is not m.Hello)
         for _, rank, _, decision in due:
             if self.tenants[rank].gone is None:
                 self._decide.apply(self.tenants[rank], decision)
@@ -321,7 +327,7 @@ class BrokerCore:
         told = problem if why is not None else f"at {self.date(self.now)}: {problem}"
         name = f"scheduler {tenant.name}"
         text = told if told.startswith(name) else f"{name}: {told}"
-        if not tenant.config.droppable or tenant.gone is not None or not self.step:
+        if not tenant.config.droppable or tenant.gone is not None:
             raise TenantError(text)
         tenant.gone = problem
         tenant.mailbox.clear()
@@ -338,6 +344,17 @@ class BrokerCore:
         if tenant.registering:
             tenant.registering = False
             self._registration_over()
+
+    def is_end_untold(self, tenant: Tenant, job: str) -> bool:
+        """Is a job over, and its tenant has not heard of it yet?"""
+        return self._events.keeps_back(job) or any(
+            isinstance(news, m.JobCompleted) and news.job_id == job for news in tenant.mailbox
+        )
+
+    @staticmethod
+    def is_refusal_untold(tenant: Tenant, job: str) -> bool:
+        """Was the start of a job refused, and its tenant has not heard of it yet?"""
+        return any(isinstance(news, m.DecisionRefused) and news.job_id == job for news in tenant.mailbox)
 
     def owned(self, tenant: Tenant, job_id: str, job: m.Json) -> None:
         """A job belongs to a tenant from now on."""

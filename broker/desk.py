@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from batpy.broker.actions import Action, OnTimeout
@@ -50,29 +50,17 @@ class Desk(Protocol):
 
 
 @dataclass(slots=True)
-class Start:
-    """One start and where it is in its life."""
-
-    serial: int
-    tenant: Tenant
-    decision: m.ExecuteJob
-    hosts: HostSet
-    asked: int
-    phase: str = WAITING
-    clear_of: tuple[int, ...] = ()
-    until: int = 0
-    drained: HostSet = ()
-    denied: str | None = None
-
-    @property
-    def request(self) -> StartRequest:
-        """As policies see it."""
-        return StartRequest(self.serial, self.tenant.rank, self.decision.job_id, self.hosts, self.drained)
-
-
-@dataclass(slots=True)
 class Revocation:
-    """Hosts a tenant was asked to vacate, less those it has vacated."""
+    """Hosts a tenant was asked to vacate.
+
+    Attributes:
+        hosts: those that it has not vacated; ``whole``: all.
+        start: serial of the start that wants them, or ``NO_START``.
+        asked, due: ticks at which it was asked, and at which its timeout is over.
+        grace: ticks that its jobs there may still run, whenever it kills them.
+        told: it has heard of it.
+        acknowledged: those of ``hosts`` that it called vacated and on which its jobs still run.
+    """
 
     serial: int
     tenant: Tenant
@@ -84,6 +72,40 @@ class Revocation:
     whole: HostSet = ()
     told: bool = False
     due: int = 0
+    acknowledged: HostSet = ()
+
+
+@dataclass(slots=True)
+class Start:
+    """One start and where it is in its life.
+
+    Attributes:
+        decision: with the park's ids.
+        hosts: its compute hosts.
+        asked, until: ticks at which it was asked for, and before which it is not released.
+        clear_of: tenants that must be away from its hosts.
+        drained: hosts that others were asked to vacate for it; ``awaited``: these revocations.
+        denied: why the policy refuses it, or None.
+        asking: its hosts are being asked for.
+    """
+
+    serial: int
+    tenant: Tenant
+    decision: m.ExecuteJob
+    hosts: HostSet
+    asked: int
+    phase: str = WAITING
+    clear_of: tuple[int, ...] = ()
+    until: int = 0
+    drained: HostSet = ()
+    awaited: list[Revocation] = field(default_factory=list)
+    denied: str | None = None
+    asking: bool = False
+
+    @property
+    def request(self) -> StartRequest:
+        """As policies see it."""
+        return StartRequest(self.serial, self.tenant.rank, self.decision.job_id, self.hosts, self.drained)
 
 
 @dataclass(slots=True)

@@ -26,7 +26,7 @@ class SimulatorEvents:
     def __init__(self, core: BrokerCore) -> None:
         self._core = core
         # Jobs in a blocking epilog: what their tenants hear after it.
-        self._untold: dict[str, list[m.Event]] = {}
+        self._untold: dict[str, list[m.JobCompleted | m.JobKilled]] = {}
         self._routes: dict[type[m.Event], Callable[[Any], None]] = {
             m.JobSubmitted: self._submitted,
             m.JobCompleted: self._completed,
@@ -146,14 +146,8 @@ class SimulatorEvents:
         else:
             self._tell_end(event, tenant)
 
-    def _tell_end(self, event: m.Event, tenant: Tenant | None = None) -> None:
-        """Tell a job's tenant that it is over, or that it was killed."""
-        if isinstance(event, m.JobCompleted):
-            self._core.write(r.EndTold(self._core.now, self._core.step, event.job_id))
-            tenant = tenant or self._owner_of(event.job_id, "JOB_COMPLETED")
-        elif isinstance(event, m.JobKilled):
-            tenant = tenant or self._owner_of(event.job_ids[0], "JOB_KILLED")
-        assert tenant is not None
+    def _tell_end(self, event: m.JobCompleted, tenant: Tenant) -> None:
+        self._core.write(r.EndTold(self._core.now, self._core.step, event.job_id))
         self._core.tell(tenant, event)
 
     def _killed(self, event: m.JobKilled) -> None:
@@ -170,12 +164,15 @@ class SimulatorEvents:
             named = list(progress) if tenant.config.split_kill_ack else jobs
             if not named:
                 continue
-            part = m.JobKilled(event.timestamp, named, progress)
-            untold = next((job for job in named if job in self._untold), None)
-            if untold is None:
-                self._core.tell(tenant, part)
-            else:
-                self._untold[untold].append(part)
+            self._tell_kill(m.JobKilled(event.timestamp, named, progress), tenant)
+
+    def _tell_kill(self, event: m.JobKilled, tenant: Tenant) -> None:
+        """Tell a tenant of a kill, once it knows of the end of each job in it."""
+        untold = next((job for job in event.job_ids if job in self._untold), None)
+        if untold is None:
+            self._core.tell(tenant, event)
+        else:
+            self._untold[untold].append(event)
 
     def _notice(self, event: m.Notify) -> None:
         machines = event.type in ("event_machine_available", "event_machine_unavailable")
@@ -204,10 +201,24 @@ class SimulatorEvents:
             self._core.owners.unregister(event.job_id)
         if owner is None:
             owner = self._core.owners.last_said(event.decision)
-        if owner is not None and owner != BROKER and self._core.tenants[owner].speaks(REFUSALS):
+        # How hosts change their power state is the simulator's to know: being late with that is no breach.
+        if self._core.strict and event.decision != NAME_OF[m.SetResourceState]:
+            about = f"{event.decision} {event.job_id}" if event.job_id else event.decision
+            if owner is None or owner == BROKER:
+                raise RemoteProtocolError(f"{about} at {self._core.date(self._core.now)}: {event.reason}")
+            self._core.fail(self._core.tenants[owner], f"{about}: {event.reason}")
+        elif owner is not None and owner != BROKER and self._core.tenants[owner].speaks(REFUSALS):
             self._core.tell(self._core.tenants[owner], event)
+
+    def keeps_back(self, job: str) -> bool:
+        """Is a job over, and its tenant is told after the epilog only?"""
+        return job in self._untold
 
     def epilog_over(self, job: str) -> None:
         """Tell what was kept back while a job's hosts were cleaned."""
+        tenant = self._owner_of(job, "JOB_COMPLETED")
         for event in self._untold.pop(job, ()):
-            self._tell_end(event)
+            if isinstance(event, m.JobCompleted):
+                self._tell_end(event, tenant)
+            else:
+                self._tell_kill(event, tenant)

@@ -155,6 +155,10 @@ class Owners:
         for job in jobs:
             self._kills.setdefault(job, by_broker)
 
+    def is_dying(self, job: str) -> bool:
+        """Is the job about to be killed?"""
+        return job in self._kills
+
     def killed_by_broker(self, job: str) -> bool:
         """Was a killed job the broker's own victim (asked once)?"""
         return self._kills.pop(job, False)

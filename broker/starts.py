@@ -13,26 +13,22 @@ from batpy.broker.actions import Action, Clean, Deny, Give, Grant, Hold, Revoke,
 from batpy.broker.away import Away
 from batpy.broker.desk import (
     CLEANED,
-    NO_START,
     PREPARED,
     RUNNING,
     WAITING,
     Desk,
     Gift,
-    Revocation,
     Start,
 )
 from batpy.broker.ledger import Ledger, NodeState
 from batpy.broker.policy import SharingPolicy, StartRequest
+from batpy.broker.revocations import Revocations
 from batpy.broker.tenants import SHARING, Tenant
 from batpy.broker.waiting import WaitingStarts
 from batpy.protocol import hostset
 from batpy.protocol import messages as m
 from batpy.protocol import sharing_records as r
 from batpy.protocol.hostset import HostSet
-
-FIRST_LOOK = 256
-"""The broker looks after this part of a timeout, then in doubling steps, if a revocation is still open."""
 
 
 class Starts:
@@ -47,14 +43,11 @@ class Starts:
         self._all: dict[int, Start] = {}
         self._waiting = WaitingStarts(len(tenants))
         self.claims = self._waiting.claims
-        self.revocations: dict[int, Revocation] = {}
-        # By tenant: hosts that were seized; an acknowledgement of each may still come.
-        self._overdue: list[list[HostSet]] = [[] for _ in tenants]
+        self.revoking = Revocations(self, desk, policy, ledger, tenants)
         self._gifts: dict[int, Gift] = {}
         self.away = Away(self, tenants)
         self._clean: Clean | None = None  # what the policy said of the job that just ended
         self._serial = 0
-        self._revoked = 0
         self._given = 0
 
     # ------------------------------------------------------------------ a start
@@ -87,9 +80,11 @@ class Starts:
         # Claimed before anything is revoked for it, so that nothing is given back at once.
         self._waiting.add(start)
         for action in actions:
-            if isinstance(action, Hold):  # hosts that are seized at once must not begin it before the others
+            if isinstance(action, Hold):
                 start.clear_of, start.until = action.clear_of, desk.now + action.prolog
+        start.asking = True  # hosts that are seized at once must not begin it before the others are asked for
         self.carry_out(actions, start)
+        start.asking = False
         if start not in self._waiting:
             return True
         if start.denied is not None:
@@ -119,7 +114,7 @@ class Starts:
     def _begin(self, start: Start) -> bool:
         """Prepare or release a start whose hosts are clear; False if they are not."""
         ledger, hosts, desk = self.ledger, start.hosts, self._desk
-        if ledger.occupied(hosts, start.tenant.rank):
+        if start.asking or ledger.occupied(hosts, start.tenant.rank):
             return False
         if self.away.covers(hosts):
             return False
@@ -128,6 +123,8 @@ class Starts:
                 hosts, ledger.leaving[rank]
             ):
                 return False
+        if any(hostset.intersection(hosts, asked.hosts) for asked in start.awaited):
+            return False
         tenant = start.tenant
         missing = hostset.difference(hosts, ledger.lent[tenant.rank])
         if missing and (
@@ -201,6 +198,44 @@ class Starts:
             self._waiting.freed(start.hosts)
         self._hosts_free(start)
 
+    def of(self, tenant: Tenant) -> list[Start]:
+        """A tenant's starts whose hosts are not cleared."""
+        return [start for start in self._all.values() if start.tenant is tenant]
+
+    def is_waiting(self, serial: int) -> bool:
+        """Does a start wait for its hosts?"""
+        start = self._all.get(serial)
+        return start is not None and start.phase == WAITING
+
+    def cancel(self, serial: int, reason: str) -> None:
+        """A start that waits will not happen."""
+        self.drop(self._all[serial].decision.job_id, reason)
+
+    def put_off(self, tenant: Tenant, hosts: HostSet) -> None:
+        """What is being prepared for a tenant on hosts waits until they are its own again."""
+        for start in self.of(tenant):
+            if start.phase == PREPARED and hostset.intersection(start.hosts, hosts):
+                self._put_off(start)
+
+    def evict(self, tenant: Tenant, hosts: HostSet) -> list[str]:
+        """Drop or put off what a tenant holds on hosts without running there; its jobs that do run."""
+        running: list[str] = []
+        for start in self.of(tenant):
+            if not hostset.intersection(start.hosts, hosts):
+                continue
+            if start.phase == RUNNING and tenant.gone is None:
+                running.append(start.decision.job_id)
+            elif start.phase == PREPARED and not tenant.speaks(SHARING):
+                self._put_off(start)
+            elif start.phase in (WAITING, PREPARED) and tenant.speaks(SHARING):
+                self.drop(start.decision.job_id, "its hosts were seized")
+        return running
+
+    def grace_until(self, job: str) -> int:
+        """The date until which a kill of this job has to wait, 0 if it has not; see ``Revocations``."""
+        start = self._by_job.get(job)
+        return 0 if start is None else self.revoking.grace_until(start)
+
     def refused(self, job: str) -> None:
         """The simulator's gate refused a start: the job waits as before."""
         start = self._by_job.get(job)
@@ -210,6 +245,7 @@ class Starts:
             self.ledger.release(start.serial)
             self._waiting.freed(start.hosts)
             desk.write(r.StartDropped(desk.now, desk.step, start.serial, "refused by the simulator"))
+            self.revoking.left_by(start)
             self._hosts_free(start)
 
     def over(self, job: str) -> bool:
@@ -217,6 +253,8 @@ class Starts:
         start = self._by_job.pop(job, None)
         if start is None:
             return False
+        start.phase = CLEANED
+        self.revoking.left_by(start)
         self._clean = None
         self.carry_out(self._policy.ended(start.request), start)
         clean, self._clean = self._clean, None
@@ -224,7 +262,6 @@ class Starts:
             self._cleared(start)
             return False
         desk = self._desk
-        start.phase = CLEANED
         self.ledger.become(start.serial, NodeState.EPILOG)
         until = desk.now + clean.ticks
         desk.write(r.EpilogBegins(desk.now, desk.step, start.serial, until))
@@ -263,11 +300,9 @@ class Starts:
             self._cleared(start)
             return start.decision.job_id
         elif kind == "timeout":
-            self._timed_out(int(key))
+            self.revoking.timed_out(int(key))
         elif kind == "seize":
-            revocation = self.revocations.get(int(key))
-            if revocation is not None:
-                self._seize(revocation)
+            self.revoking.seize_at_last(int(key))
         elif kind == "give":
             gift = self._gifts.pop(int(key))
             self.give(gift.tenant, gift.hosts)
@@ -281,16 +316,14 @@ class Starts:
         """Do what a policy answered, in order."""
         desk = self._desk
         for action in actions:
-            if isinstance(action, Grant):
-                continue
+            if isinstance(action, (Grant, Hold)):
+                continue  # what becomes of a start is ``ask``'s business
             if isinstance(action, Revoke):
                 # What an earlier action set off may have taken them already.
                 mine = hostset.intersection(action.hosts, self.ledger.lent[action.tenant])
                 if mine:
-                    self.revoke(action if mine == action.hosts else replace(action, hosts=mine), start)
-            elif isinstance(action, Hold) and start is not None:
-                start.clear_of = action.clear_of
-                start.until = desk.now + action.prolog
+                    tenant = self._tenants[action.tenant]
+                    self.revoking.ask(tenant, replace(action, hosts=mine), start)
             elif isinstance(action, Give):
                 if action.delay:
                     self._given += 1
@@ -324,136 +357,6 @@ class Starts:
         self._waiting.freed(hosts)
         self.retry()  # also one of its own that it vacated the hosts under
 
-    # ------------------------------------------------------------------ revocations
-
-    def revoke(self, action: Revoke, start: Start | None) -> None:
-        """Ask a tenant to vacate hosts."""
-        desk, tenant = self._desk, self._tenants[action.tenant]
-        serial = self._revoked
-        self._revoked += 1
-        wanted = NO_START if start is None else start.serial
-        revocation = Revocation(
-            serial, tenant, action.hosts, wanted, desk.now, action.grace, action.on_timeout, action.hosts
-        )
-        self.revocations[serial] = revocation
-        self.ledger.ask_back(tenant.rank, action.hosts)
-        if start is not None:
-            start.drained = hostset.union(start.drained, action.hosts)
-        desk.write(r.RevokeAsked(desk.now, desk.step, serial, tenant.name, action.hosts, wanted))
-        if tenant.speaks(SHARING) and tenant.gone is None:
-            desk.tell(tenant, m.RemoveResources(desk.now, tenant.hosts.to_own(action.hosts)))
-            if action.timeout is not None:
-                revocation.due = desk.now + action.timeout
-                desk.wake(desk.now + max(1, action.timeout // FIRST_LOOK), "timeout", serial)
-        elif action.grace:
-            desk.wake(desk.now + action.grace, "seize", serial)
-        else:
-            self._seize(revocation)
-
-    def grace_until(self, tenant: Tenant, job: str) -> int:
-        """The date until which a kill of this job, asked for because of a revocation, has to wait.
-
-        The first revocation of its hosts counts: a later one does not lengthen its life.
-        """
-        start = self._by_job.get(job)
-        if start is None:
-            return 0
-        return min(
-            (
-                revocation.asked + revocation.grace
-                for revocation in self.revocations.values()
-                if revocation.tenant is tenant and hostset.intersection(revocation.whole, start.hosts)
-            ),
-            default=0,
-        )
-
-    def told(self, tenant: Tenant) -> None:
-        """A tenant has heard all that was in its mailbox."""
-        for revocation in self.revocations.values():
-            if revocation.tenant is tenant:
-                revocation.told = True
-
-    def acknowledged(self, tenant: Tenant, hosts: HostSet) -> None:
-        """A tenant said RESOURCES_REMOVED: for its oldest open revocation first, then for the next."""
-        left = hosts
-        for revocation in list(self.revocations.values()):
-            if revocation.tenant is tenant and revocation.told:
-                mine = hostset.intersection(left, revocation.hosts)
-                if mine:
-                    left = hostset.difference(left, mine)
-                    self._vacate(revocation, mine, r.ACKNOWLEDGED)
-        left = self._late(tenant, left)
-        if left:
-            own = hostset.to_text(tenant.hosts.to_own(left))
-            self._desk.fail(
-                tenant,
-                f"RESOURCES_REMOVED {own}: it was not asked to vacate these hosts, or has already",
-            )
-
-    def _late(self, tenant: Tenant, hosts: HostSet) -> HostSet:
-        """Those of *hosts* whose acknowledgement was not overdue either."""
-        overdue = self._overdue[tenant.rank]
-        for index, late in enumerate(overdue):
-            overdue[index] = hostset.difference(late, hosts)
-            hosts = hostset.difference(hosts, late)
-        self._overdue[tenant.rank] = [late for late in overdue if late]
-        return hosts
-
-    def _vacate(self, revocation: Revocation, hosts: HostSet, how: str) -> None:
-        desk, tenant = self._desk, revocation.tenant
-        self.ledger.take_back(tenant.rank, hosts)
-        self._waiting.freed(hosts)
-        revocation.hosts = hostset.difference(revocation.hosts, hosts)
-        if not revocation.hosts:
-            del self.revocations[revocation.serial]
-        desk.write(r.Vacated(desk.now, desk.step, revocation.serial, tenant.name, hosts, how))
-        self.retry()
-        self.carry_out(self._policy.revoked(tenant.rank, hosts))
-
-    def _timed_out(self, serial: int) -> None:
-        revocation = self.revocations.get(serial)
-        if revocation is None:
-            return
-        desk, tenant = self._desk, revocation.tenant
-        if desk.now < revocation.due:
-            # A call cannot be taken back and keeps the run alive: the next one only if it is needed.
-            desk.wake(min(revocation.due, 2 * desk.now - revocation.asked), "timeout", serial)
-            return
-        own = hostset.to_text(tenant.hosts.to_own(revocation.hosts))
-        if revocation.on_timeout == "fail":
-            desk.fail(tenant, f"REMOVE_RESOURCES {own} was not acknowledged in time; say RESOURCES_REMOVED")
-            return
-        start = self._all.get(revocation.start)
-        if revocation.on_timeout == "cancel" and start is not None and start.phase == WAITING:
-            self._overdue[tenant.rank].append(revocation.hosts)
-            self.drop(start.decision.job_id, f"scheduler {tenant.name} did not vacate {own} in time")
-            self._vacate(revocation, revocation.hosts, r.SEIZED)
-            return
-        self.take_over(revocation)
-
-    def take_over(self, revocation: Revocation) -> None:
-        """Seize the hosts of a revocation whose acknowledgement may still come."""
-        self._overdue[revocation.tenant.rank].append(revocation.hosts)
-        self._seize(revocation)
-
-    def _seize(self, revocation: Revocation) -> None:
-        """Take the hosts whatever the tenant does: kill what runs there, drop or put off what is held."""
-        desk, tenant, hosts = self._desk, revocation.tenant, revocation.hosts
-        victims: list[str] = []
-        for start in list(self._all.values()):
-            if start.tenant is not tenant or not hostset.intersection(start.hosts, hosts):
-                continue
-            if start.phase == RUNNING and tenant.gone is None:
-                victims.append(start.decision.job_id)
-            elif start.phase == PREPARED and not tenant.speaks(SHARING):
-                self._put_off(start)
-            elif start.phase in (WAITING, PREPARED) and tenant.speaks(SHARING):
-                self.drop(start.decision.job_id, "its hosts were seized")
-        if victims:
-            desk.kill(tenant.rank, victims)
-        if revocation.serial in self.revocations:
-            self._vacate(revocation, hosts, r.SEIZED)
-
     # ------------------------------------------------------------------ the whole
 
     def drop_tenant(self, tenant: Tenant) -> None:
@@ -465,11 +368,9 @@ class Starts:
         for start in list(self._all.values()):
             if start.tenant is tenant and start.phase in (WAITING, PREPARED):
                 self.drop(start.decision.job_id, "its scheduler failed")
-        for revocation in list(self.revocations.values()):
-            if revocation.tenant is tenant:
-                self._vacate(revocation, revocation.hosts, r.SEIZED)
+        self.revoking.seize_all(tenant)
         if lent := ledger.lent[rank]:
-            self.revoke(Revoke(rank, lent), None)
+            self.revoking.ask(tenant, Revoke(rank, lent))
 
     def check(self) -> None:
         """Compute the ledger again, and compare starts and revocations with it.
@@ -481,10 +382,10 @@ class Starts:
         ledger.check()
         for tenant in self._tenants:
             rank = tenant.rank
-            open_ = [v.hosts for v in self.revocations.values() if v.tenant is tenant]
+            open_ = [revocation.hosts for revocation in self.revoking.of(tenant)]
             leaving = hostset.normalise(pair for hosts in open_ for pair in hosts)
             assert leaving == ledger.leaving[rank], "revocations disagree with the ledger"
-            mine = [s for s in self._all.values() if s.tenant is tenant]
+            mine = self.of(tenant)
             busy = hostset.normalise(pair for s in mine if s.phase != WAITING for pair in s.hosts)
             assert busy == ledger.busy[rank], "starts disagree with the ledger"
             claims = hostset.normalise(pair for s in mine if s.phase == WAITING for pair in s.hosts)

@@ -36,7 +36,7 @@ class TenantConfig(msgspec.Struct, frozen=True):
         profile_reuse: what its config says about profiles of jobs that are over.
         forward_profiles: JOB_SUBMITTED carries the profile.
         split_kill_ack: JOB_KILLED names only jobs that were still running (pybatsim fails on mixed ones).
-        droppable: the run goes on without it when it fails, once it has answered SIMULATION_BEGINS.
+        droppable: the run goes on without it when it fails.
     """
 
     name: str

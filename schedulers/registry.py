@@ -21,6 +21,7 @@ SCHEDULERS.register("replay", "batpy.schedulers.hpc.replay:Replay")
 # A tenant with its own machinery: containers on the hosts that it holds.
 SCHEDULERS.register("pipelines", "batpy.pipelines.park:ParkPipelines")
 SCHEDULERS.register("bebida", "batpy.schedulers.bigdata.bebida:Bebida")
+SCHEDULERS.register("spark_pods", "batpy.schedulers.bigdata.spark_pods:SparkPods")
 SCHEDULERS.register("direct", "batpy.schedulers.serving.direct:Direct")
 SCHEDULERS.register("clockwork", "batpy.schedulers.serving.clockwork:Clockwork")
 SCHEDULERS.register("fifo_batching", "batpy.schedulers.serving.fifo_batching:FifoBatching")

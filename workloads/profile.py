@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from batpy.base.errors import InputError
 from batpy.workloads.seconds import MAX_INTEGER, MAX_NUMBER, number_problem, seconds_problem
+
+if TYPE_CHECKING:
+    from batpy.workloads.stages.dag import Dag
 
 
 class Profile(msgspec.Struct, frozen=True):
@@ -144,6 +147,12 @@ class Recv(Profile, frozen=True):
     failure: str
     timeout: str
     polltime: float
+
+
+class StageDag(Profile, frozen=True, eq=False):
+    """A Big Data application as a graph of stages (an extension: ``batpy.workloads.stages.dag``)."""
+
+    dag: Dag
 
 
 PARALLEL_TASKS: tuple[type[Profile], ...] = (
@@ -366,6 +375,12 @@ def _recv(name: str, ret: int, fields: _Fields) -> Profile:
     return Recv(name, ret, fields.raw, regex, success, failure, timeout, poll)
 
 
+def _stage_dag(name: str, ret: int, fields: _Fields) -> Profile:
+    from batpy.workloads.stages.dag import parse_dag  # few workloads hold one
+
+    return StageDag(name, ret, fields.raw, parse_dag(fields.raw, path=fields.path, source=fields.source))
+
+
 _BUILDERS = {
     "delay": _delay,
     "composed": _composed,
@@ -380,6 +395,7 @@ _BUILDERS = {
     "usage_trace": _usage,
     "send": _send,
     "recv": _recv,
+    "stage_dag": _stage_dag,
 }
 
 

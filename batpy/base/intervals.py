@@ -6,9 +6,13 @@ Rooms that may not see each other read the same text: hosts of messages, of even
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 
 Intervals = tuple[tuple[int, int], ...]
 """Disjoint, non-adjacent, ascending pairs ``(first, last)``, both included."""
+
+_SHORT = 200
+"""Characters of a text that is worth remembering: the same few allocations are said over and over."""
 
 LONGEST_NUMBER = 18
 """Digits of a number: what is longer is a mistake, and need not fit in 64 bits."""
@@ -20,6 +24,10 @@ def parse_intervals(text: str) -> Intervals:
     Raises:
         ValueError: naming the element that is not ``a`` or ``a-b`` with 0 <= a <= b.
     """
+    return _remembered(text) if len(text) <= _SHORT else _read(text)
+
+
+def _read(text: str) -> Intervals:
     if _is_number(text):
         return ((int(text), int(text)),)
     low, _, high = text.partition("-")
@@ -36,6 +44,9 @@ def parse_intervals(text: str) -> Intervals:
             raise ValueError(f"{part!r} ends before it begins")
         pairs.append((first, last))
     return merge_intervals(pairs)
+
+
+_remembered = lru_cache(maxsize=4096)(_read)
 
 
 def _is_number(text: str) -> bool:

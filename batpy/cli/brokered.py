@@ -7,13 +7,15 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from batpy.base.errors import EXIT_PEER
+from batpy.base.errors import EXIT_PEER, PeerError
 from batpy.broker.core import BrokerCore
+from batpy.broker.guard import guarded
+from batpy.broker.policy import ParkView, SharingPolicy
 from batpy.broker.registry import make_policy
 from batpy.broker.service import Broker
 from batpy.cli.children import Child, pin_together, start_broker, start_scheduler
 from batpy.cli.serve_broker import connect, journal
-from batpy.cli.tenancy import broker_flags, tenant_configs
+from batpy.cli.tenancy import broker_flags, keeps_rules, tenant_configs
 from batpy.transport.link import Core, InProcessLink, Link
 
 if TYPE_CHECKING:
@@ -56,12 +58,33 @@ def embedded_broker(config: ExperimentConfig, cores: Mapping[str, Core], output:
         far[name] if name in far else InProcessLink(cores[name]) for name in config.schedulers
     ]
     sink = journal(output)
-    broker = Broker(BrokerCore(policy, config.broker.policy, tenant_configs(config), sink), links)
+    tenants = tenant_configs(config)
+    strict = keeps_rules(config, tenants)
+    broker = Broker(BrokerCore(policy, config.broker.policy, tenants, sink, strict=strict), links)
     try:
         yield broker
     finally:
         broker.close()
         sink.close()
+
+
+def check_policy(policy: SharingPolicy, config: ExperimentConfig, nb_hosts: int) -> None:
+    """Begin a policy on trial: one that cannot serve these schedulers or this park is found before anything
+    is written.
+
+    Args:
+        policy: not to be used afterwards.
+        nb_hosts: of the platform.
+
+    Raises:
+        InputError: as the policy's ``begin`` and ``visible``.
+    """
+    assert config.broker is not None
+    trial = guarded(policy, config.broker.policy)
+    hosts = ((0, nb_hosts - 1),)
+    trial.begin(ParkView(list(config.schedulers), hosts, nb_hosts, config.simulation.resolution))
+    for rank in range(len(config.schedulers)):
+        trial.visible(rank)
 
 
 class Company:
@@ -138,8 +161,13 @@ def started(
         broker = start_broker(flags, config.broker.base, output)
         stack.callback(broker.stop)
         _load_the_rest()
+        dispensable = {known.title for known in config.schedulers.values() if known.droppable}
         for child in (*children, broker):
-            waiting(lambda child=child: child.wait_until_bound(deadline))  # type: ignore[misc]
+            try:
+                waiting(lambda child=child: child.wait_until_bound(deadline))  # type: ignore[misc]
+            except PeerError:
+                if child.title not in dispensable:
+                    raise  # else the broker finds that nobody answers, and goes on without it
         if pin:
             pin_together((*children, broker))
         yield Company(children, broker)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Literal
 
 from batpy.base.errors import EXIT_BAD_INPUT, EXIT_DONE, EXIT_PEER, BatpyError
 from batpy.base.files import unwritable
+from batpy.cli.config import BROKER
 from batpy.cli.interrupts import Interrupts
 from batpy.cli.needs import with_needs
 from batpy.cli.outcome import EXIT_INTERRUPTED, RunOutcome
@@ -24,7 +25,7 @@ from batpy.cli.output import EXPERIMENT, claim
 from batpy.cli.places import told_at
 from batpy.cli.serving import load_serving
 from batpy.protocol.messages import Message
-from batpy.results.container import SHARING_JOURNAL
+from batpy.results.container import SHARING_JOURNAL, is_written
 from batpy.results.recorder import RunRecorder
 from batpy.results.serving import write_serving_tables
 from batpy.results.timing import Timing
@@ -44,6 +45,9 @@ if TYPE_CHECKING:
 Mode = Literal["embedded", "processes"]
 LAST_BREATH = 0.5
 """Seconds a process may live on after its connection closed."""
+
+BROKER_GRACE = 5.0
+"""Seconds a broker started by hand has to close its journal after the last message."""
 
 PROGRESS_EVERY = 256
 """Replies of the scheduler between two looks at the progress bar."""
@@ -144,7 +148,8 @@ class Loaded:
             ticks_per_second=simulation.resolution,
             time_step=self._ticks(simulation.time_step),
             latency=self._ticks(simulation.latency),
-            strict=simulation.strict,
+            # A broker that may drop schedulers keeps the rules itself: see ``tenancy.keeps_rules``.
+            strict=simulation.strict and not (scheduler.name == BROKER and scheduler.droppable),
             forward_profiles=choose(scheduler.forward_profiles, simulation.forward_profiles),
             dynamic_jobs=choose(scheduler.dynamic_jobs, simulation.dynamic_jobs),
             acknowledge_dynamic_jobs=choose(
@@ -199,11 +204,15 @@ def run_experiment(
     [(name, scheduler)] = config.schedulers.items()
     with claim(output, overwrite=overwrite), Interrupts() as interrupts:
         run = _Run(loaded, scheduler, output, progress, interrupts)
-        with suppress(OSError):  # what cannot be written to is told by what writes there
-            (output / SHARING_JOURNAL).unlink(missing_ok=True)  # of an earlier run: no broker writes it now
+        sharing = output / SHARING_JOURNAL
+        if not is_written(sharing):
+            with suppress(OSError):  # what cannot be written to is told by what writes there
+                sharing.unlink(missing_ok=True)  # of an earlier run
         if name not in cores:
             assert scheduler.endpoint is not None
-            return run.over(_zeromq(config, scheduler.endpoint, scheduler.title))
+            outcome = run.over(_zeromq(config, scheduler.endpoint, scheduler.title))
+            # A broker that was started by hand may have written its journal here.
+            return _accounted(outcome) if _closed(sharing) else outcome
         if mode == "embedded":
             return run.over(InProcessLink(cores[name]))
         return _with_child(run, pin=pin)
@@ -233,13 +242,14 @@ def _with_broker(
 ) -> RunOutcome:
     """Run with a broker between the simulator and the schedulers."""
     from batpy.broker.registry import make_policy
-    from batpy.cli.brokered import embedded_broker, started
+    from batpy.cli.brokered import check_policy, embedded_broker, started
     from batpy.cli.tenancy import seen_as_one, tenant_configs
 
     config = loaded.config
     assert config.broker is not None
     with told_at(config.source, "broker.policy"):
-        make_policy(config.broker.policy, base=config.broker.base)
+        policy = make_policy(config.broker.policy, base=config.broker.base)
+        check_policy(policy, config, len(loaded.platform.compute))
     tenants = tenant_configs(config)
     with claim(output, overwrite=overwrite), Interrupts() as interrupts:
         run = _Run(loaded, seen_as_one(config, tenants), output, progress, interrupts)
@@ -262,6 +272,14 @@ def _with_broker(
                 elif company.refused:
                     outcome = replace(outcome, exit_code=EXIT_BAD_INPUT)
         return _accounted(outcome)
+
+
+def _closed(sharing: Path) -> bool:
+    """Is a broker's journal there? Waits until the broker, which has had its last message, has closed it."""
+    give_up = time.monotonic() + BROKER_GRACE
+    while is_written(sharing) and time.monotonic() < give_up:
+        time.sleep(0.01)
+    return sharing.exists()
 
 
 def _accounted(outcome: RunOutcome) -> RunOutcome:
@@ -411,7 +429,8 @@ class _Run:
 
 def _save(config: ExperimentConfig, output: Path) -> None:
     """Keep what was run beside its results."""
-    text = json.dumps(config.to_tree(), indent=2, sort_keys=True) + "\n"
+    # In the order of the file: that of the schedulers is their rank.
+    text = json.dumps(config.to_tree(), indent=2) + "\n"
     try:
         (output / EXPERIMENT).write_text(text, encoding="utf-8")
     except OSError as why:

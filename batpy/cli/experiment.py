@@ -25,6 +25,7 @@ from batpy.cli.overrides import apply_overrides
 from batpy.cli.samples import EXPERIMENT_ENDING, WORKLOAD_ENDINGS, locate
 from batpy.cli.serving import refuse_broker, serving_config
 from batpy.cli.tables import Table, shown
+from batpy.cli.tenancy import twice
 from batpy.kernel.ticks import DEFAULT_TICKS_PER_SECOND
 from batpy.protocol.vocabulary import WANTS
 
@@ -109,7 +110,8 @@ class _Loader:
             raise top.fail("scheduler", problem)
         if not workload_tables and not self._registers_jobs(simulation, schedulers):
             raise top.fail("workload", 'there must be at least one, such as [[workload]] file = "log.swf"')
-        workloads = self._workloads(workload_tables, list(schedulers))
+        self._one_each(top, schedulers)
+        workloads = self._workloads(workload_tables, list(schedulers), broker.routes if broker else {})
         refuse_broker(workloads, broker=broker is not None, source=self.source)
         return ExperimentConfig(
             name=name,
@@ -145,6 +147,14 @@ class _Loader:
                 raise routes_table.fail(workload, f"there is no [scheduler.{scheduler}] (there are: {known})")
         table.finish()
         return BrokerConfig(policy, self._folder(table.place("policy")), routes)
+
+    @staticmethod
+    def _one_each(top: Table, schedulers: dict[str, SchedulerConfig]) -> None:
+        """A process serves one conversation: no endpoint can be that of two schedulers."""
+        endpoints = {name: known.endpoint for name, known in schedulers.items() if known.endpoint is not None}
+        if two := twice(endpoints):
+            problem = f"is that of scheduler {two[0]} too ({endpoints[two[1]]}); each needs one of its own"
+            raise top.fail(f"scheduler.{two[1]}.endpoint", problem)
 
     @staticmethod
     def _registers_jobs(simulation: SimulationConfig, schedulers: dict[str, SchedulerConfig]) -> bool:
@@ -294,16 +304,20 @@ class _Loader:
                 raise table.fail(key, f"is shorter than a tick ({ticks}), got {seconds!r}")
         return config
 
-    def _workloads(self, tables: list[Table], schedulers: list[str]) -> tuple[WorkloadConfig, ...]:
+    def _workloads(
+        self, tables: list[Table], schedulers: list[str], routes: Mapping[str, str]
+    ) -> tuple[WorkloadConfig, ...]:
         found: dict[str, WorkloadConfig] = {}
         for index, table in enumerate(tables):
-            config = self._workload(table, f"w{index}", schedulers)
+            config = self._workload(table, f"w{index}", schedulers, routes)
             if config.id in found:
                 raise table.fail("id", f"there is already a workload {config.id!r}")
             found[config.id] = config
         return tuple(found.values())
 
-    def _workload(self, table: Table, default_id: str, schedulers: list[str]) -> WorkloadConfig:
+    def _workload(
+        self, table: Table, default_id: str, schedulers: list[str], routes: Mapping[str, str]
+    ) -> WorkloadConfig:
         name = table.text("id") or default_id
         if not _is_workload_id(name):
             rule = "must hold no '!', blank or control character"
@@ -311,7 +325,14 @@ class _Loader:
         kind = table.choice("kind", KINDS, "jobs")
         if kind == "pipelines":
             raise table.fail("kind", "'pipelines' comes in a later version; batpy pipelines runs them")
-        scheduler = table.text("scheduler") or schedulers[0]
+        said, routed = table.text("scheduler"), routes.get(name)
+        if said is None and routed is None and len(schedulers) > 1:
+            known = ", ".join(schedulers)
+            raise table.fail("scheduler", f"workload {name!r} has no scheduler; name one of {known}")
+        scheduler = said or routed or schedulers[0]
+        if routed not in (None, scheduler):
+            problem = f"workload {name!r} is routed to both {scheduler} and {routed} (broker.routes.{name})"
+            raise table.fail("scheduler", problem)
         if scheduler not in schedulers:
             known = ", ".join(schedulers)
             raise table.fail("scheduler", f"there is no [scheduler.{scheduler}] (there are: {known})")

@@ -33,6 +33,7 @@ COMMANDS = {
     "list": ("batpy.cli.commands.listing", "list schedulers, platforms, workloads or generators"),
     "workload": ("batpy.cli.commands.workload", "describe, convert or generate workloads"),
     "pipelines": ("batpy.cli.commands.pipelines", "simulate data pipelines in containers, and their tools"),
+    "study": ("batpy.cli.commands.study", "repeat a published experiment and compare"),
     "audit": ("batpy.cli.commands.audit", "check the journal of a run again"),
 }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import gc
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Literal
@@ -14,7 +15,8 @@ from batpy.broker.registry import make_policy
 from batpy.broker.service import Broker
 from batpy.broker.tenants import TenantConfig
 from batpy.cli.parser import pairs
-from batpy.cli.tenancy import SWITCHES
+from batpy.cli.places import told_at
+from batpy.cli.tenancy import SWITCHES, twice
 from batpy.protocol.codec import make_codec
 from batpy.protocol.conversation import Speaker
 from batpy.protocol.messages import Message, SimulationBegins
@@ -58,7 +60,10 @@ class ConnectedBroker:
             self._broker = Broker(
                 self.core, self._connect(1_000_000 if offer is None else offer.ticks_per_second)
             )
-        reply = self._broker.handle(message)
+        try:
+            reply = self._broker.handle(message)
+        except InputError as why:
+            raise in_flags(why) from why
         self._settle()
         return reply
 
@@ -66,6 +71,21 @@ class ConnectedBroker:
         """Close the links."""
         if self._broker is not None:
             self._broker.close()
+
+
+_OPTION = re.compile(r"scheduler\.(?P<name>.+)\.(?P<option>\w+)")
+
+
+def in_flags(why: InputError) -> InputError:
+    """What is wrong with a key of an experiment, told of the flag that says it here."""
+    if why.source in ("bebida", "static[shares=...]"):
+        return InputError(str(why), source="--policy")
+    if why.path == "broker.routes":
+        return InputError(why.problem.replace(" in its table or route it", ""), source="--route")
+    if (found := _OPTION.fullmatch(why.path or "")) is not None:
+        flag = f"--{found['option'].replace('_', '-')} {found['name']}"
+        return InputError(why.problem, source=flag)
+    return why
 
 
 def serve_broker(arguments: argparse.Namespace, ready: Callable[[str], None]) -> None:
@@ -88,12 +108,16 @@ def serve_broker(arguments: argparse.Namespace, ready: Callable[[str], None]) ->
             check_endpoint(endpoint, bind=False)
         except InputError as why:
             raise InputError(f"{name}={endpoint}: {why.problem}", source="--scheduler") from None
+    if two := twice(endpoints):
+        problem = f"{two[0]} and {two[1]} have one endpoint, {endpoints[two[1]]}; each needs one of its own"
+        raise InputError(problem, source="--scheduler")
     tenants = tenants_of(arguments, list(endpoints))
-    policy = make_policy(arguments.policy)
+    with told_at("--policy"):
+        policy = make_policy(arguments.policy)
     sink: Any = Nowhere()
     if arguments.output is not None:
         sink = journal(arguments.output)
-    core = BrokerCore(policy, arguments.policy, tenants, sink)
+    core = BrokerCore(policy, arguments.policy, tenants, sink, strict=arguments.strict)
     broker = ConnectedBroker(
         core,
         lambda ticks: connect(
@@ -135,7 +159,9 @@ def journal(folder: Path) -> Any:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as why:
         raise InputError(f"cannot be made: {why.strerror or why}", source=str(folder)) from None
-    return SharingJournalWriter(folder / SHARING_JOURNAL)
+    writer = SharingJournalWriter(folder / SHARING_JOURNAL)
+    writer.lock()
+    return writer
 
 
 def connect(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -58,7 +59,16 @@ def seen_as_one(config: ExperimentConfig, tenants: list[TenantConfig]) -> Schedu
         profile_reuse=any(t.profile_reuse for t in tenants),
         forward_profiles=any(t.forward_profiles for t in tenants),
         split_kill_ack=False,
+        droppable=any(t.droppable for t in tenants),
     )
+
+
+def keeps_rules(config: ExperimentConfig, tenants: list[TenantConfig]) -> bool:
+    """Does the broker, rather than the simulator, end a strict run on a decision that is refused?
+
+    Only it knows whose decision it is, and whether that scheduler may be dropped.
+    """
+    return config.simulation.strict and any(tenant.droppable for tenant in tenants)
 
 
 def broker_flags(
@@ -80,7 +90,19 @@ def broker_flags(
                 flags += [f"--{option.replace('_', '-')}", tenant.name]
     if simulation.float6:
         flags.append("--float6")
+    if keeps_rules(config, tenants):
+        flags.append("--strict")
     return flags
+
+
+def twice(endpoints: Mapping[str, str]) -> tuple[str, str] | None:
+    """Two names that have one endpoint, however they write this machine's name; None if there are none."""
+    seen: dict[str, str] = {}
+    for name, endpoint in endpoints.items():
+        other = seen.setdefault(endpoint.replace("//localhost:", "//127.0.0.1:"), name)
+        if other != name:
+            return other, name
+    return None
 
 
 _ABOUT_JOB = re.compile(r"events\[\d+\] [A-Z_]+ (?P<workload>[^!\s]+)![^\s]+ at ")

@@ -20,6 +20,7 @@ from batpy.workloads.profile import (
     Profile,
     Recv,
     Send,
+    StageDag,
     takes_no_time,
 )
 from batpy.workloads.sequences import MAX_NESTING, references
@@ -122,8 +123,11 @@ class LeafModel(Protocol):
     def stop(self, run: Run) -> None:
         """Give up what the running leaf holds; its action, when due, must do nothing."""
 
-    def progress(self, run: Run) -> float | None:
-        """Share of the running leaf that is done, in [0, 1], or None where Batsim reports none."""
+    def progress(self, run: Run) -> float | Mapping[str, Any] | None:
+        """Share of the running leaf that is done, in [0, 1], or None where Batsim reports none.
+
+        A leaf that has more to tell gives the fields of its node, ``progress`` among them.
+        """
 
 
 class Execution:
@@ -202,6 +206,8 @@ class Execution:
         share = model.progress(run)
         if share is None:
             node["current_task_index"] = -1
+        elif isinstance(share, Mapping):
+            node.update(share)
         else:
             node["progress"] = share
         for frame in reversed(run.frames):
@@ -281,7 +287,7 @@ def _resolve(
         return known
     if not isinstance(profile, (Composed, Recv)):
         sleeps = isinstance(profile, (Delay, Send))
-        any_size = isinstance(profile, ParallelHomogeneousTotal)
+        any_size = isinstance(profile, (ParallelHomogeneousTotal, StageDag))
         tree = Tree(profile, (), any_size, sleeps, instant=takes_no_time(profile) and not profile.ret)
         cache[profile.name] = tree
         return tree

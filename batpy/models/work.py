@@ -1,8 +1,9 @@
 """How much work a profile is, and how much of it a run has done: what makes attempts at one job comparable.
 
-Work is (flops, bytes, seconds of sleep) as the profile tells it, a part that is repeated counted each time.
-Amounts per executor count once, whatever the number of executors: only amounts of one job, and of what was
-left of it, are ever compared. Trace replays and jobs that wait for a message count nothing.
+Work is (flops, bytes, seconds) as the profile tells it, a part that is repeated counted each time. Seconds
+are those of sleep, and those of all tasks that a ``stage_dag`` has still to do. Amounts per executor count
+once, whatever the number of executors: only amounts of one job, and of what was left of it, are ever
+compared. Trace replays and jobs that wait for a message count nothing.
 """
 
 from __future__ import annotations
@@ -21,16 +22,18 @@ from batpy.workloads.profile import (
     ParallelHomogeneousTotal,
     Profile,
     Send,
+    StageDag,
 )
 
 Work = tuple[float, float, float]
 NOTHING: Work = (0.0, 0.0, 0.0)
 
 
-def work_of(tree: Tree, known: dict[int, Work] | None = None) -> Work:
+def work_of(tree: Tree, seed: int = 0, known: dict[int, Work] | None = None) -> Work:
     """All the work of a resolved profile.
 
     Args:
+        seed: of the run, from which times of tasks are drawn.
         known: work by ``id`` of the tree, for parts that come more than once.
     """
     known = {} if known is None else known
@@ -38,7 +41,11 @@ def work_of(tree: Tree, known: dict[int, Work] | None = None) -> Work:
     if found is None:
         if tree.parts:
             repeat = getattr(tree.profile, "repeat", 1)
-            found = _times(_sum(work_of(part, known) for part in tree.parts), repeat)
+            found = _times(_sum(work_of(part, seed, known) for part in tree.parts), repeat)
+        elif type(tree.profile) is StageDag:
+            from batpy.models.dag.draws import US, work_us  # few workloads hold one
+
+            found = (0.0, 0.0, work_us(tree.profile, seed) / US)
         else:
             leaf = _LEAVES.get(type(tree.profile))
             found = leaf(tree.profile) if leaf is not None else NOTHING
@@ -46,10 +53,11 @@ def work_of(tree: Tree, known: dict[int, Work] | None = None) -> Work:
     return found
 
 
-def work_done(run: Run, progress: Mapping[str, Any]) -> tuple[float, ...]:
+def work_done(run: Run, progress: Mapping[str, Any], seed: int = 0) -> tuple[float, ...]:
     """How far a run that was stopped had come.
 
     Args:
+        seed: as for ``work_of``.
         progress: its tree, as ``Execution.stop`` returned it.
 
     Returns:
@@ -57,20 +65,20 @@ def work_done(run: Run, progress: Mapping[str, Any]) -> tuple[float, ...]:
     """
     known: dict[int, Work] = {}
     frames = run.frames
-    whole = work_of(frames[0].tree if frames else run.tree, known)
+    whole = work_of(frames[0].tree if frames else run.tree, seed, known)
     finished = NOTHING
     for frame in frames:
         parts = frame.tree.parts
         rounds, place = divmod(frame.index, len(parts))
-        finished = _sum((finished, _times(_sum(work_of(part, known) for part in parts), rounds)))
-        finished = _sum((finished, *(work_of(part, known) for part in parts[:place])))
+        finished = _sum((finished, _times(_sum(work_of(part, seed, known) for part in parts), rounds)))
+        finished = _sum((finished, *(work_of(part, seed, known) for part in parts[:place])))
     node = progress
     while isinstance(inside := node.get("current_task"), Mapping):
         node = inside
     share = node.get("progress")
     done = finished
     if isinstance(share, (int, float)):
-        done = _sum((finished, _times(work_of(run.tree, known), share)))
+        done = _sum((finished, _times(work_of(run.tree, seed, known), share)))
     return (*whole, *finished, *done)
 
 

@@ -52,7 +52,8 @@ class Submitted(Record, tag="submit", frozen=True):
         walltime: ticks, or -1 for none.
         user, queue: as text, "" if unknown.
         dynamic: registered by a scheduler.
-        work: of such a job, its flops, bytes and seconds of sleep; empty if not known, and of other jobs.
+        work: of such a job, its flops, bytes and seconds (of sleep, of tasks); empty if not known, and of
+            other jobs.
     """
 
     job: str
@@ -99,7 +100,7 @@ class KillAsked(Record, tag="kill", frozen=True):
 
     Attributes:
         leaf_since: of each job, the tick at which the leaf it was in began; empty in older journals.
-        work: of each job, nine figures: flops, bytes and seconds of sleep of the whole job, of those leaves
+        work: of each job, nine figures: flops, bytes and seconds (as above) of the whole job, of those leaves
             that were over, and of all that was done (``batpy.models.work``).
     """
 

@@ -133,6 +133,13 @@ class RecordWriter(Generic[R]):
             self._failure = unwritable(self._path, error)
             raise self._failure from None
 
+    def lock(self) -> None:
+        """Show others that the file is being written, until it is closed or this process is over.
+
+        See ``is_written``. Where the system offers no locks, nothing happens.
+        """
+        _try_lock(self._file)
+
     def close(self) -> None:
         """Flush and close; harmless when called again."""
         if not self._file.closed:
@@ -140,6 +147,30 @@ class RecordWriter(Generic[R]):
                 self.flush()
             finally:
                 self._file.close()
+
+
+def is_written(path: str | Path) -> bool:
+    """Does a process still hold the lock of the file's writer?"""
+    try:
+        with open(path, "rb") as file:
+            return not _try_lock(file)
+    except OSError:
+        return False
+
+
+def _try_lock(file: BinaryIO) -> bool:
+    """Lock the file as long as it is open; False if another process has."""
+    try:
+        import fcntl
+    except ImportError:  # not a Unix
+        return True
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True  # a file system without locks
+    return True
 
 
 class RecordReader(Generic[R]):

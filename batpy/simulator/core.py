@@ -31,7 +31,7 @@ from batpy.simulator.jobs import Entry, Home, JobTable
 from batpy.simulator.park import Park
 from batpy.workloads.external_events import UNAVAILABLE, ExternalEvent
 from batpy.workloads.job import Job, Workload
-from batpy.workloads.profile import PARALLEL_TASKS, Delay, Profile, Recv, Send, UsageTrace
+from batpy.workloads.profile import PARALLEL_TASKS, Delay, Profile, Recv, Send, StageDag, UsageTrace
 
 if TYPE_CHECKING:
     from batpy.simulator.power import Power
@@ -86,6 +86,7 @@ class Simulator:
         self.execution.add_model(Delay, DelayModel(self.execution, config.ticks_per_second))
         self.execution.add_maker((*PARALLEL_TASKS, UsageTrace), self._parallel_models)
         self.execution.add_maker((Send, Recv), self._talking_models)
+        self.execution.add_maker((StageDag,), self._dag_models)
         self.gate = Gate(self.jobs, self.park, self.execution)
         self.homes = {w.id: Home(w.id, w) for w in workloads}
         self.power: Power | None = None
@@ -145,6 +146,13 @@ class Simulator:
             Send: SendModel(self.execution, scale, self._job_says),
             Recv: RecvModel(self.execution, scale),
         }
+
+    def _dag_models(self) -> dict[type[Profile], LeafModel]:
+        # Few workloads hold applications of stages.
+        from batpy.models.dag.model import DagModel
+
+        config = self.config
+        return {StageDag: DagModel(self.execution, self.platform, config.ticks_per_second, config.seed)}
 
     def _job_says(self, run: Run, message: Mapping[str, Any]) -> None:
         self.outbox.append(m.FromJobMsg(self.agenda.now, run.owner.id, dict(message)))
@@ -348,7 +356,7 @@ class Simulator:
                 job.user,
                 job.queue,
                 dynamic,
-                _work(home, job) if dynamic else (),
+                _work(home, job, self.config.seed) if dynamic else (),
             )
         )
         if not dynamic or self.config.acknowledge_dynamic_jobs:
@@ -413,11 +421,11 @@ class Simulator:
             self.power.model.check()
 
 
-def _work(home: Home, job: Job) -> tuple[float, ...]:
+def _work(home: Home, job: Job, seed: int) -> tuple[float, ...]:
     """Work of a registered job; unknown if its profile names one that is not there yet."""
     profile = home.profile(job.profile)
     tree = None if profile is None else resolve(profile, home.profile, home.trees)
-    return work_of(tree) if isinstance(tree, Tree) else ()
+    return work_of(tree, seed) if isinstance(tree, Tree) else ()
 
 
 def _without_place(source: str) -> str:

@@ -143,7 +143,7 @@ class Decisions:
             assert entry.run is not None
             since.append(entry.run.since)
             progress[entry.id], code = sim.execution.stop(entry.run)
-            work.append(work_done(entry.run, progress[entry.id]))
+            work.append(work_done(entry.run, progress[entry.id], sim.config.seed))
             codes.append(code)
             jobs.killed.add(entry.id)
         if victims:

@@ -23,6 +23,7 @@ from batpy.workloads.profile import (
     Parallel,
     Profile,
     Smpi,
+    StageDag,
     UsageTrace,
     parse_profile,
     storage_labels,
@@ -129,10 +130,19 @@ class Gate:
                 return f"is for {len(leaf.cpu)} executors, {len(hosts)} are given"
             busy = [host for host, flops in zip(hosts, leaf.cpu, strict=True) if flops > 0]
         else:
-            computes = getattr(leaf, "cpu", 0) > 0 or isinstance(leaf, UsageTrace)
+            computes = getattr(leaf, "cpu", 0) > 0 or isinstance(leaf, (UsageTrace, StageDag))
             busy = list(hosts) if computes else []
         wrong = [host for host in busy if host >= first_storage]
-        return f"would compute on host {wrong[0]}, which has the role storage" if wrong else None
+        if wrong:
+            return f"would compute on host {wrong[0]}, which has the role storage"
+        return self._seats(leaf, hosts) if isinstance(leaf, StageDag) else None
+
+    def _seats(self, leaf: StageDag, hosts: Sequence[int]) -> Reason:
+        """Is there a slot for each resource profile?"""
+        from batpy.models.dag.blueprint import missing_slots  # few workloads hold applications of stages
+
+        profile = missing_slots(leaf.dag, self._park.cores(hosts))
+        return None if profile is None else f"has no slot for resource profile {profile} on these hosts"
 
     def _stores(self, leaf: Profile, decision: m.ExecuteJob, storage: dict[str, int]) -> Reason:
         """Find the host of each storage label (Batsim 4.2.1: a single storage host need not be named)."""

@@ -18,6 +18,7 @@ class Park:
     """
 
     def __init__(self, platform: Platform, *, compute_sharing: bool, storage_sharing: bool) -> None:
+        self._hosts = platform.hosts
         self.nb_compute = len(platform.compute)
         self.size = len(platform.hosts)
         self._occupied = bytearray(self.size)
@@ -32,6 +33,10 @@ class Park:
         self._may_share = self._shared_from < self._shared_to
         # Jobs on each host; only kept where several are possible.
         self._jobs_on = [0] * self.size if self._may_share else []
+
+    def cores(self, hosts: Iterable[int]) -> list[int]:
+        """Number of cores of each of these hosts."""
+        return [self._hosts[host].cores for host in hosts]
 
     def missing(self, hosts: HostSet) -> str | None:
         """Which of *hosts* does not exist, or None. *hosts* is canonical and not empty."""

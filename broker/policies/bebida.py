@@ -18,8 +18,8 @@ class Bebida(Priority):
         if len(park.tenants) != 2:
             told = ", ".join(park.tenants)
             raise InputError(
-                f"bebida is for two schedulers, HPC first; there are {len(park.tenants)} ({told}); "
+                f"is for two schedulers, HPC first; there are {len(park.tenants)} ({told}); "
                 "priority takes any number",
-                path="broker.policy",
+                source="bebida",
             )
         super().begin(park)

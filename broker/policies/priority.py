@@ -20,7 +20,9 @@ class HandOverOptions:
     """What handing hosts over costs, in seconds; options that are not given are the preset's.
 
     Attributes:
-        prolog: preset of all the others.
+        prolog: preset of all the others that are not given: ideal (changing hands costs no time),
+            oar_yarn_2017 (prolog_base 10.4, epilog_base 5.2) or k3s_drain_2024 (prolog_per_node 5,
+            prolog_width 1, grace 5, timeout_per_node 15).
         lazy: what a job leaves goes to lower ranks only if its own scheduler does not use it in the same
             instant.
         prolog_base: of the prolog, from the moment the holders are told.

@@ -10,6 +10,7 @@ from batpy.broker.policy import ParkView, SharingPolicy
 from batpy.protocol import hostset
 from batpy.protocol.hostset import HostSet
 
+_ROUNDING = 1e-9  # what a sum of decimal parts may be off
 _PART = re.compile(r"(?P<tenant>[^:=\s]+):(?P<share>[0-9][0-9.+-]*)")
 
 
@@ -34,6 +35,9 @@ class StaticOptions:
                     f"{part!r} is not TENANT:SHARE, each tenant once, such as hpc:0-63 or hpc:0.5"
                 )
             seen.add(match["tenant"])
+        parts = [part.partition(":")[2] for part in self.shares.split()]
+        if (total := sum(_part(text) for text in parts if _is_part(text))) > 1 + _ROUNDING:
+            raise ValueError(f"the parts of the park add up to {total:g}; together they can be 1 at most")
 
 
 class Static(SharingPolicy):
@@ -62,13 +66,15 @@ class Static(SharingPolicy):
                 raise _wrong(f"the share of scheduler {tenant!r} is missing")
             if "-" in text or "+" in text:
                 shares.append(_hosts(text))
-            elif "." in text or "e" in text:
+            elif _is_part(text):
                 first = round(part * park.nb_hosts)
                 part += _part(text)
                 shares.append(_span(first, round(part * park.nb_hosts)))
             else:
                 shares.append(_span(free, free + int(text)))
                 free += int(text)
+        if free > park.nb_hosts:
+            raise _wrong(f"the shares add up to {free} hosts, the park has {park.nb_hosts}")
         self._shares = tuple(shares)
         self._check()
 
@@ -103,11 +109,15 @@ def _hosts(text: str) -> HostSet:
         raise _wrong(f"{text!r} is no set of hosts such as 0-63+70 ({why})") from None
 
 
+def _is_part(text: str) -> bool:
+    return "." in text and not any(mark in text for mark in "+-")
+
+
 def _part(text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise _wrong(f"{text!r} is no part of the park such as 0.5") from None
+        raise ValueError(f"{text!r} is no part of the park such as 0.5") from None
 
 
 def _span(first: int, end: int) -> HostSet:

@@ -155,6 +155,7 @@ class Bebida:
             return True
         scale = view.ticks_per_second
         walltime = None if job.walltime is None else job.walltime / scale
-        flops = self._lives.attempt(job).tree.flops
-        left = time_left(flops, width, self._speed, (view.now - job.start) / scale, walltime)
+        tree = self._lives.attempt(job).tree
+        elapsed = (view.now - job.start) / scale
+        left = time_left(tree.flops, width, self._speed, elapsed, walltime, tree.seconds)
         return gain_of_growing(left, width, wider) > self._options.restart_cost

@@ -17,19 +17,28 @@ def slowest_speed(hosts: Iterable[Mapping[str, object]]) -> float | None:
     return min(speeds, default=None)
 
 
-def time_left(flops: float, width: int, speed: float | None, elapsed: float, walltime: float | None) -> float:
+def time_left(
+    flops: float,
+    width: int,
+    speed: float | None,
+    elapsed: float,
+    walltime: float | None,
+    seconds: float = 0.0,
+) -> float:
     """Seconds that a job which started *elapsed* seconds ago has still to run, at most.
 
     Args:
         flops: its work at its start; computing on *width* hosts at *speed* bounds it if both are known.
         walltime: seconds, or None.
+        seconds: what it has to do beside that, as time on one host.
 
     Returns:
         infinity if nothing is known.
     """
     bounds = [math.inf]
-    if speed is not None and flops > 0:
-        bounds.append(flops / (width * speed) - elapsed)
+    if (speed is not None and flops > 0) or (seconds > 0 and flops == 0):
+        alone = flops / speed if speed is not None else 0.0
+        bounds.append((alone + seconds) / width - elapsed)
     if walltime is not None:
         bounds.append(walltime - elapsed)
     return max(0.0, min(bounds))

@@ -20,6 +20,7 @@ from collections.abc import Iterator
 from batpy.base.errors import InputError
 from batpy.protocol.messages import COMPLETED_KILLED, DecisionRefused, Event, JobKilled, Json, Notify
 from batpy.schedulers.api import Job, Plan, View
+from batpy.schedulers.bigdata.lost_hosts import LostHosts
 from batpy.schedulers.bigdata.remains import remains
 from batpy.schedulers.bigdata.resubmission import Attempt, Registrar
 
@@ -50,7 +51,8 @@ class JobLives:
         self._attempts: dict[str, Attempt] = {}
         # Kill asked for: does the running part keep its progress, and when was it asked for?
         self._dying: dict[str, tuple[bool, int]] = {}
-        self._stopped: list[str] = []
+        self._lost = LostHosts(view)
+        self._stopped: list[Job] = []
         self._registering: set[str] = set()
         self._progress: dict[str, Json] = {}
         self._no_more = not view.greeting.workloads  # then no notice says so
@@ -78,6 +80,7 @@ class JobLives:
         Jobs that can never run are rejected, jobs on hosts that are gone are killed, and what is left of
         jobs that were killed is registered.
         """
+        self._lost.look(view)
         for job in view.ended:
             self._leave(job)
         waiting: list[tuple[Job, Attempt]] = []
@@ -95,7 +98,7 @@ class JobLives:
         self.widths.pop(job.id, None)
         self.narrow.pop(job.id, None)
         if job.state == COMPLETED_KILLED:
-            self._stopped.append(job.id)
+            self._stopped.append(job)
         elif job.state:
             del self._attempts[job.id]
             self._dying.pop(job.id, None)  # it ended by itself before its kill
@@ -119,17 +122,18 @@ class JobLives:
 
     def _resubmit(self, view: View, plan: Plan) -> None:
         """Register what is left of the killed jobs whose progress was told."""
-        untold: list[str] = []
-        for job_id in self._stopped:
+        untold: list[Job] = []
+        for job in self._stopped:
+            job_id = job.id
             progress = self._progress.pop(job_id, None)
             if progress is None and job_id in self._dying:
-                untold.append(job_id)
+                untold.append(job)
                 continue
             attempt = self._attempts.pop(job_id)
             keep, _ = self._dying.pop(job_id, (False, 0))
             if progress is None:
                 continue  # somebody else killed it, and keeps to himself how far it came
-            left = remains(attempt.tree, progress, keep=keep)
+            left = remains(attempt.tree, progress, keep=keep, losses=self._lost.of(view, job))
             attempt = self.registrar.next_attempt(view, plan, attempt, left)
             self._attempts[attempt.job_id] = attempt
             self._registering.add(attempt.job_id)
@@ -140,6 +144,10 @@ class JobLives:
     def attempt(self, job: Job) -> Attempt:
         """The attempt that a job is."""
         return self._attempts[job.id]
+
+    def forget(self, job: Job) -> None:
+        """The policy rejected a job that waits."""
+        del self._attempts[job.id]
 
     def started(self, job: Job, width: int) -> None:
         """The policy started a job on that many hosts."""
@@ -163,7 +171,7 @@ class JobLives:
         """The jobs on their way back, each with the date since which it has been dying if its hosts were
         taken and it still runs there, else None.
         """
-        stopped = set(self._stopped)
+        stopped = {job.id for job in self._stopped}
         for job_id, (keep, since) in self._dying.items():
             yield self._attempts[job_id], None if keep or job_id in stopped else since
         for job_id in self._registering:

@@ -5,6 +5,8 @@ not done again. The part that was running restarts, or, where its progress is ke
 1 - progress of every amount of work. Progress trees are Batsim 4.2.1's: ``current_task_index`` counts over
 the unrolled sequence, so that it tells the repetition as well.
 
+What is left of a ``stage_dag`` depends on the hosts that were lost: ``dag_remains`` tells it.
+
 Nothing here changes a profile that exists: what is left is a new tree that shares what it can with the old.
 """
 
@@ -15,12 +17,13 @@ from dataclasses import dataclass
 
 from batpy.base.errors import RemoteProtocolError
 from batpy.protocol.messages import Json
+from batpy.schedulers.bigdata.dag_remains import EVERYTHING, STAGE_DAG, Losses, dag_remains, host_seconds
 
 COMPOSED = "composed"
 MAX_NESTING = 200
 """Deeper profiles are not looked into (our simulator refuses them)."""
-SCALING_TYPES = frozenset({"parallel_homogeneous_total", "msg_par_hg_tot", "msg_par_spread"})
-"""Types that Batsim runs on any number of hosts, with their names in older versions."""
+SCALING_TYPES = frozenset({"parallel_homogeneous_total", "msg_par_hg_tot", "msg_par_spread", STAGE_DAG})
+"""Types that run on any number of hosts, Batsim's with their names in older versions."""
 
 AMOUNTS = (
     *("cpu", "com", "delay", "bytes_to_read", "bytes_to_write", "nb_bytes", "size"),
@@ -41,6 +44,7 @@ class ProfileTree:
         repeat: how often the parts are done.
         scales: it may run on any number of hosts.
         flops: all it computes, as far as parts that scale tell.
+        seconds: time on one host of what such parts have to do beside that.
     """
 
     name: str | None
@@ -50,6 +54,7 @@ class ProfileTree:
     repeat: int = 1
     scales: bool = False
     flops: float = 0.0
+    seconds: float = 0.0
 
 
 Lookup = Callable[[str], Json | None]
@@ -90,22 +95,28 @@ def _tree(name: str, lookup: Lookup, known: dict[str, ProfileTree], above: froze
 def _leaf(name: str | None, base: str, raw: Json) -> ProfileTree:
     scales = raw.get("type") in SCALING_TYPES
     cpu = raw.get("cpu") if scales else None
-    return ProfileTree(name, base, raw, (), 1, scales, float(cpu) if isinstance(cpu, (int, float)) else 0.0)
+    flops = float(cpu) if isinstance(cpu, (int, float)) else 0.0
+    seconds = host_seconds(raw) if raw.get("type") == STAGE_DAG else 0.0
+    return ProfileTree(name, base, raw, (), 1, scales, flops, seconds)
 
 
 def _sequence(
     name: str | None, base: str, raw: Json, parts: tuple[ProfileTree, ...], repeat: int
 ) -> ProfileTree:
     flops = repeat * sum(part.flops for part in parts)
-    return ProfileTree(name, base, raw, parts, repeat, all(part.scales for part in parts), flops)
+    seconds = repeat * sum(part.seconds for part in parts)
+    return ProfileTree(name, base, raw, parts, repeat, all(part.scales for part in parts), flops, seconds)
 
 
-def remains(tree: ProfileTree, progress: Mapping[str, object], *, keep: bool) -> ProfileTree:
+def remains(
+    tree: ProfileTree, progress: Mapping[str, object], *, keep: bool, losses: Losses = EVERYTHING
+) -> ProfileTree:
     """What is left to do of a job that was stopped.
 
     Args:
         progress: its tree of JOB_KILLED; empty if nothing is known, then all is left.
         keep: what is done of the running part counts; otherwise it restarts.
+        losses: the hosts of the job, and those that were taken.
 
     Returns:
         *tree* itself if everything is left. Profiles of it that are new have no name yet. Of a job that was
@@ -125,11 +136,18 @@ def remains(tree: ProfileTree, progress: Mapping[str, object], *, keep: bool) ->
             )
         inside = progress.get("current_task")
         part = tree.parts[index % len(tree.parts)]
-        return _rest(tree, index, remains(part, inside if isinstance(inside, Mapping) else {}, keep=keep))
+        return _rest(tree, index, _inside(part, inside, keep, losses))
+    if tree.raw.get("type") == STAGE_DAG:
+        left = dag_remains(tree.raw, str(tree.name), progress, losses, keep=keep)
+        return tree if left is tree.raw else _leaf(None, tree.base, left)
     share = progress.get("progress")
     if not keep or not isinstance(share, (int, float)) or share <= 0:
         return tree
     return _leaf(None, tree.base, scaled(tree.raw, max(0.0, 1.0 - share)))
+
+
+def _inside(part: ProfileTree, progress: object, keep: bool, losses: Losses) -> ProfileTree:
+    return remains(part, progress if isinstance(progress, Mapping) else {}, keep=keep, losses=losses)
 
 
 def _rest(tree: ProfileTree, index: int, current: ProfileTree) -> ProfileTree:

@@ -119,7 +119,8 @@ class Registrar:
         parts = tuple(self._register(plan, workload, part, done) for part in tree.parts)
         raw = composed_object(tree, [str(part.name) for part in parts]) if parts else tree.raw
         name = self.register_object(plan, workload, tree.base, raw)
-        done[id(tree)] = new = ProfileTree(name, tree.base, raw, parts, tree.repeat, tree.scales, tree.flops)
+        new = ProfileTree(name, tree.base, raw, parts, tree.repeat, tree.scales, tree.flops, tree.seconds)
+        done[id(tree)] = new
         return new
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from batpy.models.dag.replay import LEVELS, replay
 from batpy.workloads.stages.importing import ImportOptions, import_graph
-from batpy.workloads.stages.replay import LEVELS, replay
 
 pytestmark = pytest.mark.bench
 

@@ -283,7 +283,7 @@ def test_graphs_come_back_and_become_jobs_that_batsim_reads(shared: Path, name: 
     graph = imported(shared, name, strict=False).graph
     text = graph_json(graph)
     assert parse_graph(text, "graph.json") == graph
-    for level in ("delay", "job"):
+    for level in ("delay", "job", "stage_dag"):
         workload = to_workload(graph, JobOptions(level=level)).workload
         assert len(workload) == len(graph.applications)
 

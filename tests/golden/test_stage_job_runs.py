@@ -27,7 +27,22 @@ algorithm = "{algorithm}"
 def run_time(folder: Path, shared: Path, algorithm: str, *arguments: str) -> float:
     """Import the log, run it, and give the job's execution time."""
     jobs = str(folder / "jobs.json")
-    assert main(["workload", "import", "spark", str(shared / "data" / LOG), "-o", jobs, *arguments]) == 0
+    assert (
+        main(
+            [
+                "workload",
+                "import",
+                "spark",
+                str(shared / "data" / LOG),
+                "-o",
+                jobs,
+                "--level",
+                "job",
+                *arguments,
+            ]
+        )
+        == 0
+    )
     platform = shared / "data" / "batsim-examples" / "platforms" / "cluster512_pfs.xml"
     (folder / "e.toml").write_text(EXPERIMENT.format(platform=platform, algorithm=algorithm))
     assert main(["run", str(folder / "e.toml"), "--output", str(folder / "out"), "--quiet"]) == 0

@@ -7,9 +7,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from batpy.models.dag.replay import replay, replay_error
 from batpy.workloads.stages.graph import Application
 from batpy.workloads.stages.importing import ImportOptions, import_graph
-from batpy.workloads.stages.replay import replay, replay_error
 
 DRAWS = 5
 PLAIN = (

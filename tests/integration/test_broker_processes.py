@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import subprocess
 import sys
 import time
@@ -89,16 +90,15 @@ def test_processes_started_by_hand_give_the_same_results(tmp_path: Path) -> None
             for flag in ("dynamic-jobs", "acknowledge-dynamic-jobs", "profile-reuse", "forward-profiles")
             for word in (f"--{flag}", "bda")
         ]
-        (tmp_path / "broker").mkdir()
         broker = stack.enter_context(
             process(
-                *BATPY, "broker", "--bind", ends["broker"], "--policy", POLICY, "--output", "o",
+                *BATPY, "broker", "--bind", ends["broker"], "--policy", POLICY, "--output", "by-hand",
                 "--scheduler", f"hpc={ends['hpc']}", "--scheduler", f"bda={ends['bda']}",
                 "--route", "hpc=hpc", "--route", "bda=bda", *switches,
-                cwd=tmp_path / "broker",
+                cwd=tmp_path,
             )
         )  # fmt: skip
-        wait_for(tmp_path / "broker/peer.log", b"the broker listens on")
+        wait_for(tmp_path / "peer.log", b"the broker listens on")
         simulated = batpy(
             tmp_path, "simulate", "-p", "cluster[hosts=16,speed=1e9]",
             "-w", "hpc=hpc.json", "-w", "bda=bda.json",
@@ -107,8 +107,58 @@ def test_processes_started_by_hand_give_the_same_results(tmp_path: Path) -> None
         )  # fmt: skip
         assert (simulated.returncode, simulated.stderr) == (0, "")
         assert broker.wait(DEADLINE) == 0
-    assert (tmp_path / "by-hand/jobs.csv").read_bytes() == expected["jobs.csv"]
-    assert (tmp_path / "broker/o" / SHARING_JOURNAL).read_bytes() == expected[SHARING_JOURNAL]
+    # Broker and simulator named one folder: it holds all that a run in one process leaves.
+    made, told = bytes_of(tmp_path / "by-hand"), json.loads((tmp_path / "by-hand/summary.json").read_text())
+    differing = {name for name in SAME if made[name] != expected[name]}
+    assert not differing
+    assert list(told["sharing"]["tenants"]) == ["hpc", "bda"]
+    audit = batpy(tmp_path, "audit", "by-hand")
+    assert (audit.returncode, "no law broken" in audit.stdout) == (0, True)
+
+
+def test_a_journal_of_an_earlier_broker_is_not_taken_for_this_run(tmp_path: Path) -> None:
+    write_workloads(tmp_path)
+    write_experiment(tmp_path)
+    run(tmp_path, "o", "--embedded")
+    assert (tmp_path / "o" / SHARING_JOURNAL).is_file()
+    end = f"tcp://127.0.0.1:{free_port()}"
+    with process(*BATPY, "scheduler", "easy", "--bind", end, cwd=tmp_path):
+        wait_for(tmp_path / "peer.log", b"listens on")
+        done = batpy(tmp_path, "simulate", "-p", "16", "-w", "hpc.json", "--endpoint", end, "-q", "-e", "o")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert not (tmp_path / "o" / SHARING_JOURNAL).exists()
+
+
+def test_a_run_that_the_broker_refused_at_its_greeting_breaks_no_law(tmp_path: Path) -> None:
+    write_workloads(tmp_path)
+    ends = [f"tcp://127.0.0.1:{free_port()}" for _ in range(2)]
+    flags = ("--bind", ends[0], "--scheduler", f"hpc={ends[1]}", "--output", "o", "--route", "hpc=hpc")
+    with process(*BATPY, "broker", *flags, cwd=tmp_path) as broker:
+        wait_for(tmp_path / "peer.log", b"the broker listens on")
+        done = batpy(
+            tmp_path, "simulate", "-p", "16", "-w", "hpc=hpc.json", "-w", "bda=bda.json",
+            "--endpoint", ends[0], "-q", "-e", "o",
+        )  # fmt: skip
+        assert (done.returncode, broker.wait(DEADLINE)) == (3, 2)
+    said = (tmp_path / "peer.log").read_text()
+    assert "--route: workload 'bda' has no scheduler; name one of hpc (bda=NAME)" in said
+    audit = batpy(tmp_path, "audit", "o")
+    assert (audit.returncode, audit.stderr) == (0, ""), audit.stdout
+    assert "the broker ended before the run began" in audit.stdout
+
+
+@pytest.mark.parametrize("mode", ["--embedded", "--processes"])
+def test_a_scheduler_that_never_answers_may_be_dropped(tmp_path: Path, mode: str) -> None:
+    write_workloads(tmp_path)
+    nobody = f"endpoint = 'tcp://127.0.0.1:{free_port()}'\ndroppable = true"
+    write_experiment(tmp_path, bda=nobody, simulation="deadline = 1")
+    done = batpy(tmp_path, "run", "shared.toml", mode, "--quiet", "-o", "o")
+    assert (done.returncode, done.stderr) == (0, "")
+    with (tmp_path / "o/jobs.csv").open() as file:
+        states = {(row["workload_name"], row["final_state"]) for row in csv.DictReader(file)}
+    assert states == {("hpc", "COMPLETED_SUCCESSFULLY"), ("bda", "REJECTED")}
+    audit = batpy(tmp_path, "audit", "o")
+    assert (audit.returncode, audit.stderr) == (0, ""), audit.stdout
 
 
 # ------------------------------------------------------------------------- a process dies or is silent

@@ -86,6 +86,23 @@ def test_easy_backfill_and_bebida_of_pybatsim_share_a_park(
     assert states(tmp_path / "o")["hpc"] == {"COMPLETED_SUCCESSFULLY"}
 
 
+def test_in_the_shipped_sample_bebida_of_pybatsim_takes_the_seat_as_it_is(tmp_path: Path) -> None:
+    """No fix from outside, no key but the one that says who it is."""
+    _, bda = make_folders(tmp_path)
+    with pybatsim("schedBebida", bda, "-o", '{"variant": "pfs"}') as (endpoint, peer):
+        seat = "scheduler.bigdata"
+        sets = ("--set", f"{seat}.algorithm=", "--set", f"{seat}.endpoint={endpoint}")
+        run = batpy(tmp_path, "run", "sample:shared-pfs", "--quiet", "-o", "o", *sets)
+        assert run.returncode == 0, run.stderr
+        assert peer.wait(DEADLINE) == 0
+    audited(tmp_path, "o")
+    with (tmp_path / "o/work.csv").open() as file:
+        rows = [row for row in csv.DictReader(file) if row["tenant"] == "bigdata"]
+    assert len(rows) == 60
+    assert {row["final_state"] for row in rows} == {"COMPLETED_SUCCESSFULLY"}
+    assert any(int(row["disruptions"]) for row in rows)
+
+
 def test_the_big_data_scheduler_is_swapped_by_one_line(tmp_path: Path) -> None:
     """The line that says who it is; all else stays, the keys for a foreign peer too."""
     _, bda = make_folders(tmp_path)

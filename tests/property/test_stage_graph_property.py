@@ -74,7 +74,9 @@ def test_jobs_compute_and_move_what_the_stages_did(
     sent = sum(s.shuffle_remote_bytes for s in everything)
     if not work and not sent and not any(sums.values()):
         return
-    options = JobOptions.from_mapping({"hosts": hosts, "cores": cores, "speed": 2e9, "io": io}, "")
+    options = JobOptions.from_mapping(
+        {"level": "job", "hosts": hosts, "cores": cores, "speed": 2e9, "io": io}, ""
+    )
     workload = to_workload(graph, options).workload
     raws = [p.raw for p in workload.profiles.values() if p.raw["type"] != "composed"]
     assert sum(raw.get("cpu", 0) for raw in raws) == pytest.approx(work)

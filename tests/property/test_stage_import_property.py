@@ -15,11 +15,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from batpy.base.errors import InputError
+from batpy.models.dag.replay import replay
 from batpy.workloads.stages.form import graph_json, parse_graph
 from batpy.workloads.stages.importing import ImportOptions, Kind, import_graph
 from batpy.workloads.stages.job_options import JobOptions
 from batpy.workloads.stages.jobs import to_workload
-from batpy.workloads.stages.replay import replay
 
 WEIRD = st.sampled_from(
     [
@@ -198,11 +198,11 @@ def try_all(kind: Kind, path: Path) -> None:
     for strict in (False, True):
         graph = None
         with refusable():
-            graph = import_graph([path], kind, ImportOptions(strict=strict)).graph
+            graph = import_graph([path], kind, ImportOptions(strict=strict, keep_tasks=strict)).graph
             assert parse_graph(graph_json(graph), "graph") == graph
         if graph is None:
             continue
-        for level in ("delay", "job"):
+        for level in ("delay", "job", "stage_dag", "task"):
             with refusable():
                 to_workload(graph, JobOptions(level=level))
         for application in graph.applications:

@@ -141,6 +141,19 @@ def test_amounts_of_several_kinds_count_by_their_shares() -> None:
     assert told(work, since=2, again=(8.0, 4.0, 0.0)).jobs[-1].useful == 2 * 3 + 24
 
 
+def test_what_was_kept_counts_as_well_if_the_first_attempt_never_ran() -> None:
+    """Its start was dropped in its prolog: only what was registered after it tells the work of the job."""
+    ours, theirs = story.simulator(), story.broker()
+    ours[1:2] = [
+        s.Submitted(0, "d!0", "p", 0, 3, -1),
+        s.Rejected(0, "d!0"),
+        s.Submitted(0, "d!1", "p", 0, 3, -1, "", "", True, (10.0, 0.0, 0.0)),
+    ]
+    theirs[3:4] = [b.JobOwned(0, 1, "d!0", "bda"), b.JobOwned(0, 1, "d!1", "bda", "d!0")]
+    work = account_records(ours, theirs).jobs[-1]
+    assert (work.job, work.attempts, work.useful, work.lost) == ("d!0", 3, 36, 12)
+
+
 def test_work_of_a_job_that_never_succeeds_is_lost() -> None:
     ours = story.simulator()
     ours[-2] = s.Ended(20, "d!1#1", "COMPLETED_FAILED", 1)

@@ -233,6 +233,19 @@ def test_a_forged_record_breaks_its_law(tmp_path: Path, forge: Forgery, line: st
     assert [one for one in found if one.startswith(line)], found
 
 
+@pytest.mark.parametrize("tenants", [("hpc", "bda"), ("bda", "hpc")])
+def test_hosts_may_be_lent_to_a_higher_rank_during_a_prolog(tenants: tuple[str, str], tmp_path: Path) -> None:
+    """A policy may do so, and the start goes first; a lower rank must not be in its way again."""
+
+    def forge(ours: Ours, theirs: Theirs) -> None:
+        theirs[0] = b.SharingBegins(0, 0, "1", 1, "mine", tenants, (ALL, ALL), 3, (1, 1, 2))
+        put(b.Lent(9, 3, 9, "bda", FIRST_TWO), before="StartReleased:2")(ours, theirs)
+        without("Lent", 3)(ours, theirs)
+
+    told = ["start-still-lent: h!1 at 11: released on hosts 0-1, still lent to bda"]
+    assert findings(tmp_path, forge) == (told if tenants[0] == "hpc" else [])
+
+
 def test_states_that_do_not_add_up_are_found(tmp_path: Path) -> None:
     def forge(ours: Ours, theirs: Theirs) -> None:
         ours[7] = s.Started(8, "d!1#1", ALL)

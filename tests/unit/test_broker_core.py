@@ -164,10 +164,21 @@ def test_so_it_does_without_one_that_broke_a_rule() -> None:
     ]
 
 
-def test_a_scheduler_that_does_not_even_greet_cannot_be_dropped() -> None:
-    bda = TenantConfig("bda", ("b",), droppable=True)
+def test_a_scheduler_that_does_not_even_greet_may_be_dropped_too() -> None:
+    bda = TenantConfig("bda", ("b",), dynamic_jobs=True, droppable=True)
+    talk = Talk("priority", HPC, bda, bda=LOST)
+    assert talk.core.notices == ["scheduler bda: it was killed; the run went on without it"]
+    [dropped] = talk.records(r.TenantDropped)
+    assert (dropped.time, dropped.tenant) == (0, "bda")
+    assert talk.tell(1, job(1, "b!1"), job(1, "h!1"), hpc=[run(1, "h!1", "0")]) == [
+        run(1, "h!1", "0"), m.RejectJob(1, "b!1")
+    ]  # fmt: skip
+    assert talk.asked == [["hpc"]]
+
+
+def test_one_that_the_run_needs_ends_it_at_the_greeting() -> None:
     with pytest.raises(TenantError, match="scheduler bda: it was killed"):
-        Talk("priority", HPC, bda, bda=LOST)
+        Talk("priority", HPC, TenantConfig("bda", ("b",)), bda=LOST)
 
 
 def test_a_dropped_scheduler_that_had_time_pass_does_nothing_more() -> None:

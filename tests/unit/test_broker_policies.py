@@ -72,17 +72,22 @@ SAY = "is not TENANT:SHARE, each tenant once, such as hpc:0-63 or hpc:0.5"
         ("hpc:0.01 bda:0.9", "the share of scheduler 'hpc' is empty"),
         ("hpc:0-4 bda:4-9", "the shares of schedulers 'hpc' and 'bda' both have host 4"),
         ("hpc:8 bda:4-9", "the shares of schedulers 'hpc' and 'bda' both have host 4"),
-        ("hpc:8 bda:8", "the share of scheduler 'bda' has host 10, the park 0-9"),
+        ("hpc:8 bda:8", "the shares add up to 16 hosts, the park has 10"),
         ("hpc:0-10 bda:2", "the share of scheduler 'hpc' has host 10, the park 0-9"),
-        ("hpc:0.9 bda:0.4", "the share of scheduler 'bda' has host 10, the park 0-9"),
+        ("hpc:0.9 bda:0.4", "the parts of the park add up to 1.3; together they can be 1 at most"),
         ("hpc:5-2 bda:1", "'5-2' is no set of hosts such as 0-63+70"),
         ("hpc:1- bda:1", "'1-' is no set of hosts such as 0-63+70"),
         ("hpc:1+ bda:1", "'1+' is no set of hosts such as 0-63+70"),
         ("hpc:1++2 bda:1", "'1++2' is no set of hosts such as 0-63+70"),
         ("hpc:1.2.3 bda:1", "'1.2.3' is no part of the park such as 0.5"),
-        ("hpc:1. bda:0.5", "the share of scheduler 'bda' has host 10, the park 0-9"),
+        ("hpc:1. bda:0.5", "the parts of the park add up to 1.5; together they can be 1 at most"),
+        # On a park this small the sum would fit, rounded.
+        ("hpc:0.5 bda:0.52", "the parts of the park add up to 1.02; together they can be 1 at most"),
         ("hpc:0-99999999999999999999 bda:1", "is no set of hosts such as 0-63+70"),
-        ("hpc:99999999999999999999 bda:1", "the share of scheduler 'hpc' has host 10, the park 0-9"),
+        (
+            "hpc:99999999999999999999 bda:1",
+            "the shares add up to 100000000000000000000 hosts, the park has 10",
+        ),
     ],
 )
 def test_a_bad_share_is_one_line(text: str, told: str) -> None:
@@ -99,13 +104,13 @@ def test_bebida_is_for_two() -> None:
     begun("bebida", "hpc", "bda")
     for tenants in (("hpc",), ("hpc", "bda", "web")):
         assert refused("bebida", *tenants) == (
-            f"broker.policy: bebida is for two schedulers, HPC first; there are {len(tenants)} "
+            f"bebida: is for two schedulers, HPC first; there are {len(tenants)} "
             f"({', '.join(tenants)}); priority takes any number"
         )
 
 
 def test_a_policy_that_cannot_serve_these_tenants_ends_the_run_before_it_begins() -> None:
-    with pytest.raises(InputError, match="bebida is for two schedulers"):
+    with pytest.raises(InputError, match="bebida: is for two schedulers"):
         Talk("bebida", HPC, BDA, TenantConfig("web", ("w",)))
 
 

@@ -20,13 +20,17 @@ def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_log_becomes_jobs_or_a_graph_and_a_graph_jobs(capsys: Capture) -> None:
-    assert main(["workload", "import", "spark", "log", "-o", "jobs.json", "--speed", "2e9"]) == 0
+    assert (
+        main(["workload", "import", "spark", "log", "-o", "jobs.json", "--speed", "2e9", "--level", "job"])
+        == 0
+    )
     assert capsys.readouterr().out == "1 jobs written to jobs.json\n"
     direct = Path("jobs.json").read_bytes()
     assert json.loads(direct)["profiles"]["app0_s0"]["cpu"] == 1e9
     assert main(["workload", "import", "auto", "log", "--output", "graph.json.gz", "--level", "graph"]) == 0
     assert capsys.readouterr().out == "1 applications with 2 stages written to graph.json.gz\n"
-    again = ["workload", "import", "graph", "graph.json.gz", "-o", "jobs.json", "--speed=2e9", "--overwrite"]
+    again = ["workload", "import", "graph", "graph.json.gz", "-o", "jobs.json", "--speed=2e9"]
+    again += ["--level", "job", "--overwrite"]
     assert main(again) == 0
     assert Path("jobs.json").read_bytes() == direct
 
@@ -49,7 +53,10 @@ def test_what_was_left_out_is_printed(capsys: Capture) -> None:
         (["spark", "log", "--hosts", "0"], "--hosts: must be at least 1, got 0"),
         (["spark", "log", "--io", "tape"], "--io: choose from pfs, beside, bandwidth, none; got 'tape'"),
         (["swim", "log", "--split-bytes", "0"], "--split-bytes: must be at least 1, got 0"),
-        (["spark", "log", "--level", "graph", "--cores", "2"], "--cores: is for the levels delay and job"),
+        (
+            ["spark", "log", "--level", "graph", "--cores", "2"],
+            "--cores: is for levels that make jobs; level graph",
+        ),
         (["spark", "log", "--platform", "p.xml", "--speed", "1"], "--platform: cannot be given together"),
         (["jhist", "log"], "log:1: not a job history"),
         (["oozie", "log"], "invalid choice: 'oozie'"),
@@ -87,9 +94,22 @@ PLATFORM = """<?xml version="1.0"?>
 """
 
 
+def test_jobs_of_stages_are_what_one_gets_by_default(capsys: Capture) -> None:
+    assert main(["workload", "import", "spark", "log", "-o", "jobs.json"]) == 0
+    assert capsys.readouterr().out == "1 jobs written to jobs.json\n"
+    tree = json.loads(Path("jobs.json").read_text())
+    assert [profile["type"] for profile in tree["profiles"].values()] == ["stage_dag"]
+    assert tree["description"] == "1 applications (spark), level stage_dag"
+    assert main(["workload", "describe", "jobs.json"]) == 0
+    assert "stage_dag" in capsys.readouterr().out
+
+
 def test_the_speed_may_come_from_a_platform() -> None:
     Path("p.xml").write_text(PLATFORM)
-    assert main(["workload", "import", "spark", "log", "-o", "jobs.json", "--platform", "p.xml"]) == 0
+    assert (
+        main(["workload", "import", "spark", "log", "-o", "jobs.json", "--platform", "p.xml", "--level=job"])
+        == 0
+    )
     assert json.loads(Path("jobs.json").read_text())["profiles"]["app0_s0"]["cpu"] == 1e9
 
 
@@ -105,11 +125,16 @@ algorithm = "{algorithm}"
 
 
 @pytest.mark.parametrize("algorithm", ["easy", "bebida"])
-@pytest.mark.parametrize(("level", "seconds"), [("delay", 25.0), ("job", 0.625)])
+@pytest.mark.parametrize(
+    ("level", "seconds"), [("delay", 25.0), ("job", 0.625), ("stage_dag", 24.3), ("task", 24.3)]
+)
 def test_imported_jobs_run_as_long_as_their_work(
     capsys: Capture, algorithm: str, level: str, seconds: float
 ) -> None:
-    """At level delay to the end of the last stage; at level job 1.25e9 flops on two hosts of 1e9 flops/s."""
+    """At level delay to the end of the last stage; at level job 1.25e9 flops on two hosts of 1e9 flops/s.
+
+    With tasks on slots: 1 s, a job of 1.3 s, 20 s of thinking, and a job of 2 s.
+    """
     Path("log").write_bytes(
         Path("log").read_bytes().replace(b'"Remote Bytes Read":40', b'"Remote Bytes Read":0')
     )

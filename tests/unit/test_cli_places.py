@@ -105,7 +105,7 @@ def test_samples_are_offered_where_they_will_do(folder: Path, capsys: pytest.Cap
     assert "sample:kth-sp2-5000.swf.gz" in told
     assert not any(word in told for word in (".toml)", ".xml", ".txt"))
     told = complaint(capsys, "run", "my.toml", "--set", "platform.hosts=", "--set", "platform.file=sample:no")
-    assert told.endswith("(there are: sample:energy-4.xml)")
+    assert told.endswith("(there are: sample:energy-4.xml, sample:shared-pfs.xml)")
     assert "sample:kth-sp2, sample:serving-clockwork, " in complaint(capsys, "run", "sample:no")
 
 

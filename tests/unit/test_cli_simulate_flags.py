@@ -213,3 +213,12 @@ def test_versions_and_context_are_printed_instead_of_a_run(capsys: pytest.Captur
         "export_prefix": "there",
         "external_scheduler": True,
     }
+
+
+def test_swf_options_are_for_the_logs_among_the_workloads() -> None:
+    flags = ["-p", "4", "-w", "log.swf.gz", "-w", "b=apps.json", "--swf", "max_jobs=9"]
+    tree = experiment_tree(configure().parse_args(flags))
+    assert tree["workload"] == [
+        {"file": "log.swf.gz", "swf": {"max_jobs": "9"}},
+        {"id": "b", "file": "apps.json"},
+    ]

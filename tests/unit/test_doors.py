@@ -23,24 +23,27 @@ ANYTHING = {"*"}
 # Room -> rooms it may look into. ``batpy.base`` (errors, plug-ins) is open to all.
 DOORS: dict[str, set[str]] = {
     "batpy.base": set(),
-    "batpy.workloads": set(),
+    "batpy.workloads": {"batpy.dfs"},
     "batpy.platforms": set(),
     "batpy.protocol": set(),
     "batpy.kernel": set(),
+    "batpy.dfs": set(),
     "batpy.transport": {"batpy.protocol"},
-    "batpy.models": {"batpy.kernel", "batpy.platforms", "batpy.workloads"},
+    "batpy.models": {"batpy.kernel", "batpy.dfs", "batpy.platforms", "batpy.workloads"},
     "batpy.simulator": {
         "batpy.models",
         "batpy.kernel",
+        "batpy.dfs",
         "batpy.protocol",
         "batpy.platforms",
         "batpy.workloads",
     },
-    "batpy.results": {"batpy.protocol", "batpy.platforms", "batpy.workloads"},
+    "batpy.results": {"batpy.protocol", "batpy.dfs", "batpy.platforms", "batpy.workloads"},
     "batpy.broker": {"batpy.protocol", "batpy.transport"},
-    "batpy.schedulers": {"batpy.protocol", "batpy.transport"},
+    "batpy.schedulers": {"batpy.protocol", "batpy.transport", "batpy.dfs"},
     "batpy.campaign": ANYTHING,
     "batpy.pipelines": ANYTHING,
+    "batpy.studies": ANYTHING,
     "batpy.cli": ANYTHING,
 }
 OPEN = {"batpy.base", "batpy._version"}
@@ -118,6 +121,7 @@ def test_the_tree_is_looked_at() -> None:
         ("batpy.base.plugins", "import batpy.schedulers"),
         ("batpy.simulator.core", "import zmq"),
         ("batpy.kernel.agenda", "from batpy.cli import main"),
+        ("batpy.dfs.state", "from batpy.platforms.disks import Disk"),
     ],
 )
 def test_a_wall_is_noticed(module: str, line: str) -> None:

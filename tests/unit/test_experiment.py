@@ -253,6 +253,46 @@ def test_more_than_one_scheduler_needs_a_broker(tmp_path: Path) -> None:
     assert refusal(tmp_path, text) == f"exp/my.toml: {said}"
 
 
+SHARED = """
+[platform]
+hosts = 2
+[broker]
+policy = "priority"
+{broker}
+[[workload]]
+generator = "exponential[jobs=2]"
+{workload}
+[scheduler.hpc]
+{hpc}
+[scheduler.bda]
+{bda}
+"""
+PLAIN = {"broker": "", "workload": "scheduler = 'hpc'", "hpc": "algorithm='fcfs'", "bda": "algorithm='fcfs'"}
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"workload": ""}, "workload[0].scheduler: workload 'w0' has no scheduler; name one of hpc, bda"),
+        (
+            {"broker": "routes.w0 = 'bda'"},
+            "workload[0].scheduler: workload 'w0' is routed to both hpc and bda (broker.routes.w0)",
+        ),
+        (
+            {"hpc": "endpoint='tcp://localhost:9'", "bda": "endpoint='tcp://127.0.0.1:9'"},
+            "scheduler.bda.endpoint: is that of scheduler hpc too (tcp://127.0.0.1:9); each needs",
+        ),
+    ],
+)
+def test_who_serves_what_must_be_clear(tmp_path: Path, change: dict[str, str], said: str) -> None:
+    assert said in refusal(tmp_path, SHARED.format(**PLAIN | change))
+
+
+def test_a_route_names_the_scheduler_of_a_workload(tmp_path: Path) -> None:
+    config = load(tmp_path, SHARED.format(**PLAIN | {"workload": "", "broker": "routes.w0 = 'bda'"}))
+    assert config.workloads[0].scheduler == "bda"
+
+
 def test_no_workload_is_legal_only_if_the_scheduler_registers_jobs(tmp_path: Path) -> None:
     text = MINIMAL.replace('[[workload]]\nfile = "log.swf"', "")
     assert refusal(tmp_path, text).startswith("exp/my.toml: workload: there must be at least one")

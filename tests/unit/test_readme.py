@@ -92,7 +92,7 @@ def test_its_shared_park_loads_and_its_big_data_scheduler_is_swapped_by_one_line
     assert (swapped["bigdata"].algorithm, swapped["bigdata"].endpoint) == (None, "tcp://localhost:28002")
 
 
-@pytest.mark.parametrize("name", ["shared-bebida", "shared-static", "shared-priority"])
+@pytest.mark.parametrize("name", ["shared-bebida", "shared-pfs", "shared-static", "shared-priority"])
 def test_the_shared_samples_run_and_pass_the_audit(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
 ) -> None:

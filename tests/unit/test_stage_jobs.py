@@ -61,7 +61,9 @@ def made(
     *applications: Application, **options: Any
 ) -> tuple[list[dict[str, Any]], list[list[dict[str, Any]]]]:
     """The jobs, and the profiles that each runs."""
-    emitted = to_workload(StageGraph(source="spark", applications=applications), JobOptions(**options))
+    emitted = to_workload(
+        StageGraph(source="spark", applications=applications), JobOptions(**{"level": "job", **options})
+    )
     workload = emitted.workload
     jobs = list(workload.jobs())
     parts = [
@@ -140,7 +142,7 @@ def test_work_that_is_not_recorded_as_processor_time() -> None:
     flops = Stage(id=1, tasks=2, flops=7e9)
     app = Application(id="a", framework="mapreduce", stages=(walls, flops))
     graph = StageGraph(source="rumen", applications=(app,))
-    emitted = to_workload(graph, JobOptions())
+    emitted = to_workload(graph, JobOptions(level="job"))
     assert [raw.raw.get("cpu") for raw in emitted.workload.profiles.values()] == [5e9, 7e9, None]
     assert len(emitted.tally.report()) == 1
     assert "task" in emitted.tally.report()[0]
@@ -184,14 +186,16 @@ def test_retried_stages_are_work_as_well() -> None:
     again = Stage(id=0, attempt=1, tasks=2, submitted_us=11 * US, completed_us=12 * US, cpu_us=4 * US)
     retried = app("a", 0, (FIRST, again))
     workload = to_workload(
-        StageGraph(source="spark", applications=(retried,)), JobOptions(io="none")
+        StageGraph(source="spark", applications=(retried,)), JobOptions(level="job", io="none")
     ).workload
     assert list(workload.profiles["app0"].raw["seq"]) == ["app0_s0", "app0_s0r1"]
 
 
 def test_what_cannot_run_is_left_out_and_counted() -> None:
     empty, idle = app("empty", 0, ()), app("idle", 0, (Stage(id=0, tasks=1),))
-    emitted = to_workload(StageGraph(source="spark", applications=(empty, idle, APP)), JobOptions())
+    emitted = to_workload(
+        StageGraph(source="spark", applications=(empty, idle, APP)), JobOptions(level="job")
+    )
     assert [job.raw["application"] for job in emitted.workload.jobs()] == ["app"]
     assert sorted(emitted.tally.skipped) == [
         "application of which no stage ran",

@@ -11,8 +11,8 @@ import spark_logs as logs
 
 from batpy.base.errors import InputError
 from batpy.cli.main import main
+from batpy.models.dag.replay import LEVELS, replay, replay_error, task_times
 from batpy.workloads.stages.graph import AppJob, Application, Executor, ResourceProfile, Stage, table_of
-from batpy.workloads.stages.replay import LEVELS, replay, replay_error, task_times
 
 US = 1_000_000
 
@@ -130,6 +130,8 @@ def test_traces_without_executors_run_on_so_many_slots() -> None:
     bare = Application(id="a", framework="mapreduce", slots=3, stages=(stage(0, [2] * 4),))
     assert replay(bare, "task").makespan_us == 4 * US
     assert replay(bare, "task", slots=4).makespan_us == 2 * US
+    claimed = 10**12  # what a log claims costs no memory
+    assert replay(bare, "task", slots=claimed).makespan_us == 2 * US
     unknown = Application(id="a", framework="mapreduce", stages=(stage(0, [2]),))
     with pytest.raises(InputError, match="neither executors nor slots are known"):
         replay(unknown, "task")

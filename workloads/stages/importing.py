@@ -37,7 +37,7 @@ class ImportOptions:
 
     Attributes:
         strict: refuse the first thing that would be left out or repaired.
-        keep_tasks: for Spark, keep the time of each task, for replays at level ``task``.
+        keep_tasks: keep the time of each task, for replays and jobs at level ``task``.
         split_bytes: for SWIM, bytes a task.
         group: for WfCommons, ``level`` or ``task`` (one stage for each task).
     """
@@ -97,6 +97,8 @@ def import_graph(
     applications = readers[kind]()
     if not applications:
         raise InputError(f"nothing could be imported: {tally.reasons()}", source=str(paths[0]))
+    if not options.keep_tasks:
+        applications = [_without_tasks(application) for application in applications]
     source: Source = kind
     graph = _rebased(source, applications, dated=kind in _DATED)
     check_graph(graph, str(paths[0]))
@@ -112,6 +114,14 @@ def _rebased(source: Source, applications: Sequence[Application], *, dated: bool
     ]
     moved.sort(key=lambda application: (application.submitted_us, application.id))
     return StageGraph(source=source, origin_ms=origin // 1000 if dated else 0, applications=tuple(moved))
+
+
+def _without_tasks(application: Application) -> Application:
+    """Readers of formats that are small keep the time of each task."""
+    if not any(stage.durations_us for stage in application.stages):
+        return application
+    stages = tuple(msgspec.structs.replace(stage, durations_us=()) for stage in application.stages)
+    return msgspec.structs.replace(application, stages=stages)
 
 
 def _named_apart(applications: Sequence[Application]) -> list[Application]:

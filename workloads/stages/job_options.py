@@ -12,7 +12,7 @@ from batpy.base.errors import InputError
 from batpy.workloads.seconds import MAX_INTEGER
 from batpy.workloads.settings import build
 
-Level = Literal["delay", "job"]
+Level = Literal["delay", "job", "stage_dag", "task"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,9 @@ class JobOptions:
     """Options of :func:`batpy.workloads.stages.jobs.to_workload`. Every one may be left out.
 
     Attributes:
-        level: ``delay`` replays recorded stage times on whatever hosts; ``job`` computes, moves and stores.
+        level: ``stage_dag`` draws tasks from tables and places them on slots, ``task`` places recorded
+            tasks (both for our simulator only); ``delay`` replays recorded stage times on whatever hosts;
+            ``job`` computes, moves and stores.
         hosts: of every job; without it as many as the log shows at one time, or else as many as the widest
             stage fills.
         max_hosts: no job asks for more.
@@ -33,13 +35,24 @@ class JobOptions:
             schedulers that add it to the computation, such as ``bebida[variant=pfs]``; ``bandwidth`` takes
             the time that the two bandwidths ask for; ``none`` leaves it out.
         storage: label of the storage host.
-        read_bandwidth, write_bandwidth: bytes per second of the whole storage, for ``io=bandwidth``.
+        read_bandwidth, write_bandwidth: bytes per second of the whole storage, for ``io=bandwidth``; at
+            levels ``stage_dag`` and ``task`` they count only where a source tells no times.
         cpu_per_gb: seconds of processor time for each 10^9 bytes read or shuffled, for stages of which the
             log tells neither times nor flops (SWIM).
         think: what happens between the jobs of an application: ``keep`` waits as recorded, holding the
-            hosts, ``drop`` goes on at once. Without it ``keep`` at level ``delay``, ``drop`` at ``job``: a
-            job of nothing but computations may run on any number of hosts.
-        scale: all work, data and (at level ``delay``) times are multiplied by it.
+            hosts, ``drop`` goes on at once. Without it ``drop`` at level ``job``, where a job of nothing but
+            computations may run on any number of hosts, and ``keep`` at the others.
+        executors: at levels ``stage_dag`` and ``task``, slots for the whole run (``slots``), or executors
+            that come and go as ``recorded``.
+        shuffle: at these levels, where shuffled data lie (``local``, ``external``, ``pfs``); without it
+            ``pfs`` for workflows and ``local`` for others.
+        checkpoint: at these levels, seconds after which running tasks save their state; 0 for never.
+        order: at these levels, of stages: ``fifo`` or ``critical_path``.
+        overlap: at level ``job``, share of a stage's computing and shuffling (and with ``io=beside`` of
+            reading and writing) that goes on at once, 0 to 1; the rest of each comes one after the other.
+        task_overhead, stage_overhead: at level ``job``, seconds that each task, on its slot, and each stage
+            take besides; with ``io=beside`` as computing on all hosts at *speed*.
+        scale: all work, data and times are multiplied by it (at level ``job`` not think times).
         submit: ``recorded`` dates, or all ``together`` at date 0.
         every: seconds between submissions, in the recorded order; instead of recorded dates.
         interarrival_factor: recorded dates are multiplied by it.
@@ -47,7 +60,7 @@ class JobOptions:
         max_jobs: only the first so many applications.
     """
 
-    level: Level = "job"
+    level: Level = "stage_dag"
     hosts: int | None = None
     max_hosts: int | None = None
     cores: int | None = None
@@ -58,6 +71,13 @@ class JobOptions:
     write_bandwidth: float = 1e9
     cpu_per_gb: float = 0.0
     think: Literal["keep", "drop"] | None = None
+    executors: Literal["slots", "recorded"] = "slots"
+    shuffle: Literal["local", "external", "pfs"] | None = None
+    checkpoint: float = 0.0
+    order: Literal["fifo", "critical_path"] = "fifo"
+    overlap: float = 1.0
+    task_overhead: float = 0.0
+    stage_overhead: float = 0.0
     scale: float = 1.0
     submit: Literal["recorded", "together"] = "recorded"
     every: float | None = None
@@ -74,19 +94,28 @@ class JobOptions:
             _finite(name, getattr(self, name))
             if getattr(self, name) <= 0:
                 raise InputError(f"must be above 0, got {getattr(self, name):g}", path=name)
-        for name in ("cpu_per_gb", "every", "interarrival_factor", "walltime_factor"):
+        for name in ("cpu_per_gb", "every", "interarrival_factor", "walltime_factor", "checkpoint"):
             value = getattr(self, name)
             if value is not None:
                 _finite(name, value)
                 if not 0 <= value <= MAX_SECONDS:
                     raise InputError(f"must be at least 0, got {value:g}", path=name)
+        for name in ("overlap", "task_overhead", "stage_overhead"):
+            value, most = getattr(self, name), 1 if name == "overlap" else MAX_SECONDS
+            if not 0 <= value <= most:  # not true of nan either
+                raise InputError(f"must be between 0 and {most:g}, got {value:g}", path=name)
         if self.every is not None and (self.submit != "recorded" or self.interarrival_factor != 1):
             raise InputError("cannot be given together with submit or interarrival_factor", path="every")
 
     @property
     def keeps_think(self) -> bool:
         """True if jobs wait as the application did."""
-        return self.think == "keep" or (self.think is None and self.level == "delay")
+        return self.think == "keep" or (self.think is None and self.level != "job")
+
+    @property
+    def is_dag(self) -> bool:
+        """True if jobs are made that only our simulator runs."""
+        return self.level in ("stage_dag", "task")
 
     @classmethod
     def from_mapping(cls, tree: Mapping[str, Any], path: str) -> JobOptions:

@@ -1,9 +1,10 @@
-"""Job models made from a stage graph: one rigid job for each application, in Batsim's own profiles.
+"""Job models made from a stage graph: one job for each application.
 
-Level ``delay`` is a sequence of recorded stage times, for regression. Level ``job`` is the model of the
-notes on Bebida: stage after stage reads, computes and shuffles, writes, its work spread evenly over the
-hosts. That spreading is biased where stages have stragglers or few tasks (-41 % to +12 % of the makespan on
-nine real logs); the levels that draw tasks exist for that reason.
+Levels ``stage_dag`` and ``task`` make profiles of a type of our own (``dag_jobs``, beside this module), the
+other two rigid jobs in Batsim's own profiles. Level ``delay`` is a sequence of recorded stage times, for
+regression. Level ``job`` is the model of the notes on Bebida: stage after stage reads, computes and shuffles,
+writes, its work spread evenly over the hosts. That spreading is biased where stages have stragglers or few
+tasks (-41 % to +12 % of the makespan on nine real logs); the levels that draw tasks exist for that reason.
 """
 
 from __future__ import annotations
@@ -18,8 +19,12 @@ import msgspec
 from batpy.base.errors import InputError
 from batpy.workloads.batsim_json import BatsimWorkload, parse_batsim_json
 from batpy.workloads.seconds import plain
+from batpy.workloads.stages.calibration_form import Calibration
+from batpy.workloads.stages.calibration_jobs import calibrated, calibrated_options, far
+from batpy.workloads.stages.dag_jobs import dag_object
 from batpy.workloads.stages.graph import Application, Stage, StageGraph, depths, times_from
 from batpy.workloads.stages.job_options import JobOptions
+from batpy.workloads.stages.roofline import busy_slots, times_of
 from batpy.workloads.stages.tally import Tally
 
 NO_STAGE = "application of which no stage ran"
@@ -28,6 +33,7 @@ NO_CPU = "stage without recorded processor times: its tasks' times are taken for
 NO_AMOUNT = "stage without times or flops: it moves data only (see cpu_per_gb)"
 UNDATED = "stage without recorded dates: its time is that of its tasks on the job's hosts"
 BEYOND = "application after the first max_jobs"
+FAR = "application that is more than twice outside the calibrated range"
 
 Parts = Iterator[tuple[str, dict[str, Any]]]
 """Names and objects of the profiles that a job runs one after another."""
@@ -50,35 +56,45 @@ class _Seat:
 
 
 def to_workload(
-    graph: StageGraph, options: JobOptions, id: str = "w0", source: str = "stage graph"
+    graph: StageGraph,
+    options: JobOptions,
+    id: str = "w0",
+    source: str = "stage graph",
+    calibration: Calibration | None = None,
 ) -> Emitted:
     """Turn applications into jobs, numbered from 0 by submission; field ``application`` names the original.
 
     Args:
         source: name of the graph's file, for complaints and the account.
+        calibration: for level ``job``; its overlap and overheads take the place of those of the options.
 
     Raises:
-        InputError: nothing to run is left, or a date or amount is beyond what a workload can hold.
+        InputError: a calibration for another level, nothing to run is left, or a date or amount is beyond
+            what a workload can hold.
     """
     tally = Tally()
+    if calibration is not None:
+        options = calibrated_options(options, calibration)
     jobs: list[dict[str, Any]] = []
     profiles: dict[str, dict[str, Any]] = {}
     ordered = sorted(graph.applications, key=lambda a: (a.submitted_us, a.id))
-    for index, application in enumerate(ordered):
+    for index, recorded in enumerate(ordered):
+        application = recorded
         if options.max_jobs is not None and len(jobs) >= options.max_jobs:
             for _ in ordered[index:]:
                 tally.skip(BEYOND, source, path=application.id)
             break
         seat = _seat(application, options)
-        parts = list(_parts(application, seat, options, tally, source))
-        if not parts:
-            reason = NO_WORK if application.stages else NO_STAGE
-            tally.skip(reason, source, path=application.id)
-            continue
         name = f"app{len(jobs)}"
-        named = {f"{name}_{part}": raw for part, raw in parts}
-        profiles.update(named)
-        profiles[name] = {"type": "composed", "repeat": 1, "seq": list(named)}
+        if calibration is not None:
+            slots = seat.hosts * seat.cores
+            if far(application, slots, calibration):
+                tally.note(FAR, source, path=application.id)
+            application = calibrated(application, slots, calibration)
+        made = _profiles(application, name, seat, options, tally, source)
+        if not made:
+            continue
+        profiles.update(made)
         jobs.append(_job(application, len(jobs), name, seat, options))
     if not jobs:
         raise InputError(f"no job left of {len(ordered)} applications: {tally.reasons()}", source=source)
@@ -89,6 +105,23 @@ def to_workload(
         "profiles": profiles,
     }
     return Emitted(parse_batsim_json(msgspec.json.encode(tree), id, source=source), tally)
+
+
+def _profiles(
+    application: Application, name: str, seat: _Seat, options: JobOptions, tally: Tally, source: str
+) -> dict[str, dict[str, Any]]:
+    """Profile objects by name, *name* itself among them; none if the application cannot run."""
+    if not application.stages:
+        tally.skip(NO_STAGE, source, path=application.id)
+        return {}
+    if options.is_dag:
+        raw = dag_object(application, seat.hosts, options, tally, source)
+        return {} if raw is None else {name: raw}
+    named = {f"{name}_{part}": raw for part, raw in _parts(application, seat, options, tally, source)}
+    if not named:
+        tally.skip(NO_WORK, source, path=application.id)
+        return {}
+    return {**named, name: {"type": "composed", "repeat": 1, "seq": list(named)}}
 
 
 def _description(graph: StageGraph, options: JobOptions, count: int) -> str:
@@ -208,15 +241,43 @@ def _stages(application: Application, seat: _Seat, options: JobOptions, tally: T
         flops = _flops(application, stage, seat, options, tally, source)
         com = _com(application, stage, seat.hosts) * options.scale
         work: dict[str, Any] = {"type": "parallel_homogeneous_total", "cpu": plain(flops), "com": plain(com)}
+        overhead = _overhead(stage, seat, options)
+        if overhead and options.io == "beside":  # no data move beside a job of which one part is a delay
+            flops_of_it = overhead * options.speed * seat.hosts
+            yield f"{name}_overhead", {"type": work["type"], "cpu": plain(flops_of_it), "com": 0}
+        elif overhead:
+            yield f"{name}_overhead", _delay(overhead * 1e6)
         if options.io == "beside":
             amounts = {"io_reads": plain(read), "io_writes": plain(written)}
             work.update({key: amount for key, amount in amounts.items() if amount})
         if options.io in ("pfs", "bandwidth") and read:
             yield f"{name}_read", _transfer("read", read, seat, options)
         if flops or com or len(work) > 3:
-            yield name, work
+            yield from _overlapping(name, work, options.overlap)
         if options.io in ("pfs", "bandwidth") and written:
             yield f"{name}_write", _transfer("write", written, seat, options)
+
+
+def _overhead(stage: Stage, seat: _Seat, options: JobOptions) -> float:
+    """Seconds that a stage takes besides its work."""
+    if not options.task_overhead:
+        return options.stage_overhead
+    tasks = stage.done or stage.tasks
+    busy = busy_slots(times_of(stage), tasks, seat.hosts * seat.cores)
+    return options.stage_overhead + options.task_overhead * tasks / busy
+
+
+def _overlapping(name: str, work: dict[str, Any], overlap: float) -> Parts:
+    """The share of a stage's work that goes on at once, and then the rest of each resource."""
+    amounts = {key: amount for key, amount in work.items() if key != "type" and amount}
+    if overlap == 1 or len(amounts) < 2:
+        yield name, work
+        return
+    nothing = {"type": work["type"], "cpu": 0, "com": 0}
+    if overlap:
+        yield name, nothing | {key: plain(amount * overlap) for key, amount in amounts.items()}
+    for key, amount in amounts.items():
+        yield f"{name}_{key}", nothing | {key: plain(amount * (1 - overlap))}
 
 
 def _transfer(way: str, amount: float, seat: _Seat, options: JobOptions) -> dict[str, Any]:

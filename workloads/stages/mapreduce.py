@@ -76,7 +76,7 @@ def application(job: JobFacts, attempts: Iterable[Attempt]) -> Application:
             builder.parents = () if before is None else (before,)
             before = index
         _fill(builder, by_kind[kind], job.dated)
-        stages.append(builder.build(origin * MS))
+        stages.append(builder.build(origin * MS, keep_tasks=True))
     every = [attempt for group in by_kind.values() for attempt in group]
     spans = [(a.start_ms, a.finish_ms) for a in every] if job.dated else []
     return Application(
@@ -104,7 +104,7 @@ def _fill(builder: StageBuilder, attempts: list[Attempt], dated: bool) -> None:
             builder.lose(wall)
             continue
         cpu = None if attempt.cpu_ms is None else attempt.cpu_ms * MS
-        builder.task(wall, cpu, attempt.locality)
+        builder.task(wall, cpu, attempt.locality, attempt.start_ms)
         sums["run_us"] += wall
         for name, value in attempt.sums.items():
             if value > 0:

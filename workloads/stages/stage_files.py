@@ -111,7 +111,7 @@ def _one_kind(raw: Mapping[str, Any]) -> Stage:
         wall = round(number(raw, "Task Average Execution Time", most=MOST_SECONDS) * 1e6)
         for _ in range(builder.tasks):
             builder.task(wall, None)
-    return builder.build()
+    return builder.build(keep_tasks=True)
 
 
 def _ordered(stages: list[Stage]) -> tuple[Stage, ...]:
@@ -152,7 +152,7 @@ def _heterogeneous(tree: Mapping[str, Any], source: str, tally: Tally) -> tuple[
             except FieldError as why:
                 raise FieldError(f"{name}.Tasks.{profile}", why.problem) from None
             _add_part(builder, profile, tree[profile], count)
-        stages.append(builder.build())
+        stages.append(builder.build(keep_tasks=True))
     return tuple(stages)
 
 

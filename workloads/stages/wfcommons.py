@@ -207,7 +207,7 @@ def _stages(tasks: Mapping[str, _Task], source: str, tally: Tally, group: Group)
         builder = builders[stage_of[name]]
         builder.parents += tuple(stage_of[parent] for parent in task.parents)
         _add(builder, task, source, tally)
-    return tuple(builder.build() for builder in builders)
+    return tuple(builder.build(keep_tasks=True) for builder in builders)
 
 
 def _add(builder: StageBuilder, task: _Task, source: str, tally: Tally) -> None:

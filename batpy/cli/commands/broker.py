@@ -13,6 +13,9 @@ from batpy.cli.parser import CommandParser
 from batpy.cli.tenancy import SWITCHES
 
 DEFAULT_BIND = "tcp://127.0.0.1:28000"
+_OUTPUT = (
+    "where its journal goes; if that is batpy simulate's folder, the tables of a shared run are made there"
+)
 _EPILOG = """\
   batpy broker --scheduler hpc=tcp://127.0.0.1:28001 --scheduler bda=tcp://127.0.0.1:28002 \\
       --route w0=hpc --route w1=bda --policy bebida --dynamic-jobs bda --wants bda=sharing
@@ -51,13 +54,17 @@ def configure() -> CommandParser:
         parser.add_argument(
             f"--{option.replace('_', '-')}", action="append", default=[], metavar="NAME", help=helps[option]
         )
+    parser.add_argument(
+        "--strict", action="store_true",
+        help="a scheduler has failed if the simulator refuses its decision; for batpy simulate --lenient",
+    )  # fmt: skip
     parser.add_argument("--codec", choices=("json", "msgpack"), default="json", help="towards the schedulers")
     parser.add_argument("--float6", action="store_true", help="JSON numbers with six decimals, as Batsim's")
     parser.add_argument(
         "--deadline", type=seconds_or_ever, default=60.0, metavar="SECONDS",
         help="longest silence of a scheduler (default: 60; 0 for any)",
     )  # fmt: skip
-    parser.add_argument("--output", "-o", type=Path, metavar="DIR", help="where its journal goes")
+    parser.add_argument("--output", "-o", type=Path, metavar="DIR", help=_OUTPUT)
     parser.add_argument("--quiet", "-q", action="store_true", help="do not tell where it listens")
     # For processes that batpy starts itself: end with it, and remove this folder if it cannot.
     parser.add_argument("--leash", type=Path, help=argparse.SUPPRESS)
@@ -66,7 +73,10 @@ def configure() -> CommandParser:
 
 def seconds_or_ever(text: str) -> float:
     """A number of seconds, 0 for ever, for ``type=``."""
-    value = float(text)
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
     if not 0 <= value < math.inf:
         raise argparse.ArgumentTypeError(f"must be a number of seconds of at least 0, got {text!r}")
     return value

@@ -131,7 +131,7 @@ def experiment_tree(arguments: argparse.Namespace) -> dict[str, Any]:
     tree: dict[str, Any] = {
         "platform": _platform(arguments),
         "simulation": simulation_tree(arguments),
-        "workload": [_workload(text, swf) for text in arguments.workload],
+        "workload": _workloads(arguments.workload, swf),
         "scheduler": {NAMELESS: _scheduler(arguments)},
     }
     if not tree["workload"] and not arguments.dynamic_jobs:
@@ -192,14 +192,21 @@ def _roles(texts: list[str]) -> dict[str, str]:
     return roles
 
 
-def _workload(text: str, swf: dict[str, str]) -> dict[str, Any]:
+def _workloads(texts: list[str], swf: dict[str, str]) -> list[dict[str, Any]]:
+    told = [_workload(text) for text in texts]
+    # Beside logs there may be workloads of Batsim's; without a log, the options are refused.
+    logs = [one for one in told if not one["file"].endswith((".json", ".json.gz"))]
+    for one in (logs or told) if swf else ():
+        one["swf"] = swf
+    return told
+
+
+def _workload(text: str) -> dict[str, Any]:
     named = _NAMED.fullmatch(text)
     # A file whose own name has an equals sign is still a file.
     told: dict[str, Any] = {"file": text}
     if named is not None and not Path(text).exists():
         told = {"id": named[1], "file": named[2]}
-    if swf:
-        told["swf"] = swf
     return told
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from batpy.base.errors import EXIT_DONE, InputError
-from batpy.cli.commands import workload_import, workload_replay
+from batpy.cli.commands import workload_calibrate, workload_import, workload_predict, workload_replay
 from batpy.cli.parser import CommandParser, pairs
 
 if TYPE_CHECKING:
@@ -38,6 +38,12 @@ def configure() -> CommandParser:
     workload_replay.configure(
         inner.add_parser("replay", help="how well job models tell the times of recorded applications")
     )
+    workload_calibrate.configure(
+        inner.add_parser("calibrate", help="parameters of job models from recorded applications")
+    )
+    workload_predict.configure(
+        inner.add_parser("predict", help="times of recorded applications on other platforms")
+    )
     return parser
 
 
@@ -49,6 +55,8 @@ def execute(arguments: argparse.Namespace) -> int:
         "generate": _generate,
         "import": workload_import.execute,
         "replay": workload_replay.execute,
+        "calibrate": workload_calibrate.execute,
+        "predict": workload_predict.execute,
     }
     actions[arguments.action](arguments)
     return EXIT_DONE

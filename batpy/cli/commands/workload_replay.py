@@ -58,7 +58,7 @@ def execute(arguments: argparse.Namespace) -> None:
 
 
 def _figures(application: Application, draws: int) -> dict[str, Any]:
-    from batpy.workloads.stages.replay import LEVELS, replay_error
+    from batpy.models.dag.replay import LEVELS, replay_error
 
     kept = all(len(stage.durations_us) == stage.done for stage in application.stages)
     row: dict[str, Any] = {"application": application.id}
@@ -72,7 +72,7 @@ def _figures(application: Application, draws: int) -> dict[str, Any]:
 
 
 def _show(rows: list[dict[str, Any]]) -> None:
-    from batpy.workloads.stages.replay import LEVELS
+    from batpy.models.dag.replay import LEVELS
 
     table = [[*HEADERS, *LEVELS]]
     for row in rows:

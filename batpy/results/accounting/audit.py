@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 
 import msgspec
 
 from batpy.base.errors import InputError
-from batpy.protocol.records import AnyRecord, RunBegins
-from batpy.protocol.sharing_records import AnySharingRecord, SharingBegins
+from batpy.protocol.records import AnyRecord, RunBegins, Started
+from batpy.protocol.sharing_records import AnySharingRecord, SharingBegins, SharingEnds
 from batpy.results.accounting.account import Account
 from batpy.results.accounting.fold import AccountFold, check_same_park
 from batpy.results.accounting.joined import joined
@@ -36,6 +36,7 @@ class SharedRun:
         self._ours = JournalReader(self._folder / JOURNAL)
         self._theirs = SharingJournalReader(self._folder / SHARING_JOURNAL)
         self._horizon = 0
+        self._began = True
         self._laws, self._work = SharingLaws(), WorkLaws()
         self._account: Account | None = None
 
@@ -48,7 +49,12 @@ class SharedRun:
         Raises:
             InputError: a journal cannot be read.
         """
-        records = joined(self._simulator(), self._theirs)
+        theirs = iter(self._theirs)
+        first = next(theirs, None)
+        if type(first) is SharingEnds and first.outcome != "done":
+            yield from self._never_began()
+            return
+        records = joined(self._simulator(), theirs if first is None else chain((first,), theirs))
         begins, run = next(records, None), next(records, None)
         if type(begins) is not SharingBegins or type(run) is not RunBegins:
             text = "the broker's must begin with 'sharing_begins', the simulator's with 'begins'"
@@ -65,9 +71,20 @@ class SharedRun:
         if tables and self._account is not None:
             yield from _tables(self._folder, sharing_tables(self._account), complete=self._complete)
 
+    def _never_began(self) -> Iterator[Finding]:
+        """The broker refused the greeting, or was never greeted: then no job can have started."""
+        self._began = False
+        for record in self._simulator():
+            if type(record) is Started:
+                text = f"job {record.job} starts, but the broker ended before it had begun"
+                yield Finding("journals-disagree", "beginning", text)
+                return
+
     def remarks(self) -> Iterator[str]:
         """What the reader should know and no law forbids."""
-        if not self._complete:
+        if not self._began:
+            yield "the broker ended before the run began: there is nothing to account for"
+        elif not self._complete:
             yield "incomplete run: the laws about its end are not checked on the broker's journal"
 
     @property

@@ -2,8 +2,9 @@
 
 Nobody tells what a resubmission keeps, and names tell it in one scheduler only. It follows from the work
 itself: an attempt has the whole of its own work to do, so what the next one has less to do was kept. Work is
-compared as a share of the original's, over those of its figures (flops, bytes, seconds of sleep) that are not
-zero. Where work is not known (replays of traces; a profile whose parts came later) nothing counts as kept.
+compared as a share of the original's, over those of its figures (flops, bytes, seconds of sleep and tasks)
+that are not zero. Where work is not known (replays of traces; a profile whose parts came later) nothing
+counts as kept.
 """
 
 from __future__ import annotations
@@ -53,14 +54,16 @@ def divide(attempts: Sequence[Attempt], horizon: int) -> list[Division]:
 
 def kept_ticks(attempts: Sequence[Attempt]) -> list[int]:
     """Ticks of each killed attempt whose work no later attempt had to do again."""
-    shares = [share_of(a.whole, attempts[0].whole) for a in attempts]
+    # Only kills and registrations tell the work: a first attempt that never ran has not told it.
+    original = next((a.whole for a in attempts if a.whole), ())
+    shares = [share_of(a.whole, original) for a in attempts]
     kept = [0] * len(attempts)
     # Most work that any later attempt had to do; 2: more than there is, so nothing is kept.
     later = 2.0
     for i in range(len(attempts) - 1, -1, -1):
         share = shares[i]
         if i < len(attempts) - 1 and share is not None:
-            kept[i] = _ticks(attempts[i], share - later, attempts[0].whole)
+            kept[i] = _ticks(attempts[i], share - later, original)
         mine = 2.0 if share is None else share
         later = mine if i == len(attempts) - 1 else max(later, mine)
     return kept

@@ -6,7 +6,7 @@ records alone. What concerns one job at a time is in ``batpy.results.accounting.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import msgspec
@@ -270,6 +270,7 @@ class SharingLaws:
             yield from self._all_vacated(record, start, "prolog-before-vacated", "its prolog begins")
             start.state, start.until = PREPARED, record.until
             start.clear_of = tuple(self._rank(tenant) for tenant in record.clear_of)
+            yield from self._clear(record, start, start.clear_of, "its prolog begins")
 
     def _release(self, record: StartReleased) -> Iterator[Finding]:
         yield from self._known(record, ASKED, PREPARED)
@@ -282,34 +283,37 @@ class SharingLaws:
             yield _finding("released-in-prolog", start.job, record, text)
         if start.tenant >= 0:
             yield from self._lent_to(record, start)
+            # A policy may lend them to a higher rank during the prolog: it uses them when this start is over.
+            lower = [rank for rank in start.clear_of if rank > start.tenant]
+            yield from self._clear(record, start, lower, "released")
         start.state = RELEASED
 
     def _all_vacated(self, record: Any, start: _Start, rule: str, what: str) -> Iterator[Finding]:
         """Hosts that were asked for by the start of another are the business of ``_lent_to``."""
         for revocation, (tenant, hosts, wanted_by) in self._open.items():
-            if wanted_by == record.start:
-                left = f"{self._name(tenant)} has not vacated {_text(hosts)} (revocation {revocation})"
+            mine = hostset.intersection(hosts, start.hosts) if wanted_by == record.start else ()
+            if mine:
+                left = f"{self._name(tenant)} has not vacated {_text(mine)} (revocation {revocation})"
                 yield _finding(rule, start.job, record, f"{what} and {left}")
 
     def _lent_to(self, record: StartReleased, start: _Start) -> Iterator[Finding]:
-        """Its hosts are lent to its tenant, and to none any more that it had to be clear of.
+        """Its hosts are lent to its tenant."""
+        bit = 1 << start.tenant
+        missing = [host for host in hostset.ids(self._part(start.hosts)) if not self._lent[host] & bit]
+        if missing:
+            text = f"released on {_text(hostset.from_ids(missing))}, not lent to {self._name(start.tenant)}"
+            yield _finding("start-not-lent", start.job, record, text)
+
+    def _clear(self, record: Any, start: _Start, clear_of: Iterable[int], what: str) -> Iterator[Finding]:
+        """Its hosts are not lent to those that it had to be clear of.
 
         Whose hosts a start takes is up to the policy: one that only grants takes none from anybody.
         """
-        missing, others, rank = [], [], start.tenant
-        clear_of = sum(1 << other for other in set(start.clear_of) if other >= 0)
-        for host in hostset.ids(self._part(start.hosts)):
-            bits = self._lent[host]
-            if not bits >> rank & 1:
-                missing.append(host)
-            if bits & clear_of:
-                others.append(host)
-        if missing:
-            text = f"released on {_text(hostset.from_ids(missing))}, not lent to {self._name(rank)}"
-            yield _finding("start-not-lent", start.job, record, text)
+        bits = sum(1 << rank for rank in set(clear_of) if rank >= 0)
+        others = [host for host in hostset.ids(self._part(start.hosts)) if self._lent[host] & bits]
         if others:
-            holder = self._name((self._lent[others[0]] & clear_of).bit_length() - 1)
-            text = f"released on {_text(hostset.from_ids(others))}, still lent to {holder}"
+            holder = self._name((self._lent[others[0]] & bits).bit_length() - 1)
+            text = f"{what} on {_text(hostset.from_ids(others))}, still lent to {holder}"
             yield _finding("start-still-lent", start.job, record, text)
 
     def _drop(self, record: StartDropped) -> Iterator[Finding]:

@@ -17,7 +17,7 @@ from batpy.results.laws import Finding
 TOLERANCE = 1e-6
 """Share of a job's work that may be lost or gained by printing amounts."""
 
-FIGURES = ("flops", "bytes", "seconds of sleep")
+FIGURES = ("flops", "bytes", "seconds of sleep or tasks")
 NINE = 3 * len(FIGURES)
 
 
