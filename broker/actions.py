@@ -44,7 +44,7 @@ class Revoke:
     """Ask a tenant to vacate hosts that are lent to it.
 
     A tenant that does not speak the sharing extension is not asked: its jobs there are killed after the
-        grace.
+    grace. A start for whose sake hosts of its own are asked back waits until these are vacated.
 
     Attributes:
         grace: ticks that its victims may still run.

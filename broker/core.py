@@ -125,6 +125,7 @@ class BrokerCore:
             self.starts.away.note_machines(request.events)
             for event in request.events:
                 self._events.route(event)
+            self._events.settle_refusals()
             self.owners.new_reply()
             self._due()
             yield from self._rounds()
@@ -306,7 +307,11 @@ class BrokerCore:
     def kill(self, rank: int, jobs: list[str]) -> None:
         """See ``starts.Desk``."""
         self.owners.kill(jobs, by_broker=True)
-        self.forward(rank, m.KillJob(self.now, jobs))
+        # A start that the simulator refuses would take the kill of everybody else with it.
+        fresh = [job for job in jobs if self.starts.is_fresh(job)]
+        for victims in ([job for job in jobs if job not in fresh], *([job] for job in fresh)):
+            if victims:
+                self.forward(rank, m.KillJob(self.now, victims))
 
     def later(self, action: Iterable[Action]) -> None:
         """See ``starts.Desk``."""

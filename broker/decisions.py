@@ -200,11 +200,9 @@ class TenantDecisions:
         if reason is None and self._core.starts.knows(decision.job_id):
             reason = f"job {decision.job_id} was started on hosts; only KILL_JOB ends it"
         if reason is None:
-            owned = self._core.owners.job(decision.job_id)
-            if owned is not None:
-                owned.started = True
-            if decision.job_state.startswith("COMPLETED") or decision.job_state == m.REJECTED:
-                self._core.owners.forget(decision.job_id)
+            if self._core.owners.job(decision.job_id) is not None:
+                over = decision.job_state.startswith("COMPLETED") or decision.job_state == m.REJECTED
+                self._core.owners.relabel(decision.job_id, over=over)
             self._core.forward(tenant.rank, decision)
         return reason
 

@@ -27,6 +27,8 @@ class SimulatorEvents:
         self._core = core
         # Jobs in a blocking epilog: what their tenants hear after it.
         self._untold: dict[str, list[m.JobCompleted | m.JobKilled]] = {}
+        self._breaches: list[tuple[Tenant, str]] = []  # of this request, in the order they were refused
+        self._start_was_refused = False  # in this request
         self._routes: dict[type[m.Event], Callable[[Any], None]] = {
             m.JobSubmitted: self._submitted,
             m.JobCompleted: self._completed,
@@ -120,8 +122,9 @@ class SimulatorEvents:
         if not own:
             self._core.owned(tenant, event.job_id, event.job)
         if tenant.gone is not None:
-            self._core.forward(tenant.rank, m.RejectJob(self._core.now, event.job_id))
-            self._core.owners.forget(event.job_id)
+            if self._core.owners.job(event.job_id) is not None:  # else it was rejected when it was dropped
+                self._core.forward(tenant.rank, m.RejectJob(self._core.now, event.job_id))
+                self._core.owners.forget(event.job_id)
             return
         if own and not tenant.config.acknowledge_dynamic_jobs:
             return
@@ -191,24 +194,52 @@ class SimulatorEvents:
             self._core.starts.away.hosts_left(hosts)
 
     def _refused(self, event: m.DecisionRefused) -> None:
-        owner = self._core.owners.of_job(event.job_id) if event.job_id is not None else None
-        if event.decision == "EXECUTE_JOB" and event.job_id is not None:
-            self._core.starts.refused(event.job_id)
-            owned = self._core.owners.job(event.job_id)
-            if owned is not None:
-                owned.started = False
-        elif event.decision == "REGISTER_JOB" and event.job_id is not None:
-            self._core.owners.unregister(event.job_id)
+        core, job = self._core, event.job_id
+        owner = core.owners.of_job(job) if job is not None else None
+        if job is not None:
+            self._undo(event.decision, job)
         if owner is None:
-            owner = self._core.owners.last_said(event.decision)
+            owner = core.owners.last_said(event.decision)
+        tenant = core.tenants[owner] if owner is not None and owner != BROKER else None
+        if tenant is not None and tenant.gone is not None:
+            self._refused_to_the_gone(tenant, event)
         # How hosts change their power state is the simulator's to know: being late with that is no breach.
-        if self._core.strict and event.decision != NAME_OF[m.SetResourceState]:
-            about = f"{event.decision} {event.job_id}" if event.job_id else event.decision
-            if owner is None or owner == BROKER:
-                raise RemoteProtocolError(f"{about} at {self._core.date(self._core.now)}: {event.reason}")
-            self._core.fail(self._core.tenants[owner], f"{about}: {event.reason}")
-        elif owner is not None and owner != BROKER and self._core.tenants[owner].speaks(REFUSALS):
-            self._core.tell(self._core.tenants[owner], event)
+        elif core.strict and event.decision != NAME_OF[m.SetResourceState]:
+            about = f"{event.decision} {job}" if job else event.decision
+            if tenant is not None:
+                self._breaches.append((tenant, f"{about}: {event.reason}"))
+            elif event.decision != NAME_OF[m.KillJob] or not self._start_was_refused:
+                raise RemoteProtocolError(f"{about} at {core.date(core.now)}: {event.reason}")
+            # else: a kill of what was not started, after all; the start is the breach
+        elif tenant is not None and tenant.speaks(REFUSALS):
+            core.tell(tenant, event)
+
+    def _undo(self, decision: str, job: str) -> None:
+        """Nothing came of a decision about a job."""
+        core = self._core
+        if decision == "EXECUTE_JOB":
+            self._start_was_refused = True
+            core.starts.refused(job)
+            core.owners.start_refused(job)
+        elif decision == "REGISTER_JOB":
+            core.owners.unregister(job)
+        elif decision == "CHANGE_JOB_STATE":
+            core.owners.relabel_refused(job)
+
+    def _refused_to_the_gone(self, tenant: Tenant, event: m.DecisionRefused) -> None:
+        """A tenant was dropped in the reply in which it said this: its job waits, and nobody wants it."""
+        job, keeps = event.job_id, event.decision in ("EXECUTE_JOB", "CHANGE_JOB_STATE")
+        if keeps and job is not None and self._core.owners.job(job) is not None:
+            self._core.forward(tenant.rank, m.RejectJob(self._core.now, job))
+            self._core.owners.forget(job)
+
+    def settle_refusals(self) -> None:
+        """Fail the tenants whose decisions were refused, once all that was refused is known."""
+        breaches, self._breaches = self._breaches, []
+        self._start_was_refused = False
+        for tenant, problem in breaches:
+            if tenant.gone is None:
+                self._core.fail(tenant, problem)
 
     def keeps_back(self, job: str) -> bool:
         """Is a job over, and its tenant is told after the epilog only?"""

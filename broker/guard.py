@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from itertools import islice
-from typing import Any, NoReturn, TypeVar, get_args
+from typing import NoReturn, TypeVar, get_args
 
 from batpy.base.blame import FAILURES, blame
 from batpy.base.errors import InputError
@@ -66,14 +66,13 @@ class GuardedPolicy(SharingPolicy):
         """See ``SharingPolicy``."""
         return self._guard("visible", lambda: self._seen(tenant, self._policy.visible(tenant)))
 
-    def _seen(self, tenant: int, hosts: Any) -> HostSet:
+    def _seen(self, tenant: int, hosts: HostSet) -> HostSet:
         name = self.park.tenants[tenant]
         if problem := _no_hosts(hosts) or _beyond(hosts, self.park.hosts, "the park has no"):
             raise InputError(f"visible() answered {_short(hosts)} for scheduler {name}: {problem}")
         if not hosts:
             raise InputError(f"visible() answered () for scheduler {name}: each scheduler needs a host")
-        seen: HostSet = hosts
-        return seen
+        return hosts
 
     def start_requested(self, start: StartRequest) -> Iterable[Action]:
         """See ``SharingPolicy``."""
@@ -187,7 +186,7 @@ class _Check:
             return _no_ticks("ticks", action.ticks) or _no_flag("blocking", action.blocking)
         return self._timer(action) if isinstance(action, Timer) else None
 
-    def _tenant(self, tenant: Any) -> str | None:
+    def _tenant(self, tenant: int) -> str | None:
         names = self._park.tenants
         if _is_whole(tenant) and 0 <= tenant < len(names):
             return None
@@ -235,26 +234,26 @@ class _Check:
         return None
 
 
-def _short(value: Any) -> str:
+def _short(value: object) -> str:
     text = repr(value)
     return text if len(text) <= 120 else f"{text[:117]}..."
 
 
-def _is_whole(value: Any) -> bool:
+def _is_whole(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 
-def _no_ticks(name: str, value: Any) -> str | None:
+def _no_ticks(name: str, value: int) -> str | None:
     if _is_whole(value) and 0 <= value <= MAX_TICKS:
         return None
     return f"{name} must be whole ticks from 0 to {MAX_TICKS}, got {_short(value)}"
 
 
-def _no_flag(name: str, value: Any) -> str | None:
+def _no_flag(name: str, value: object) -> str | None:
     return None if isinstance(value, bool) else f"{name} must be True or False, got {_short(value)}"
 
 
-def _no_hosts(hosts: Any) -> str | None:
+def _no_hosts(hosts: HostSet) -> str | None:
     pairs = isinstance(hosts, tuple) and all(
         isinstance(pair, tuple) and len(pair) == 2 and all(map(_is_whole, pair)) for pair in hosts
     )

@@ -55,6 +55,7 @@ class Owners:
         self._queries: deque[int] = deque()
         self._switches: list[tuple[HostSet, str, int]] = []
         self._said: list[tuple[str, int, object]] = []
+        self._relabelled: dict[str, Owned] = {}  # as it was before the last CHANGE_JOB_STATE
 
     # ------------------------------------------------------------------ workloads and jobs
 
@@ -133,6 +134,19 @@ class Owners:
         """Was there ever such a job?"""
         return job in self._known
 
+    def relabel(self, job: str, *, over: bool) -> None:
+        """A tenant said that a job runs without a host, or is over."""
+        owned = self._jobs[job]
+        self._relabelled[job] = Owned(owned.rank, owned.profile, owned.started)
+        owned.started = True
+        if over:
+            self.forget(job)
+
+    def relabel_refused(self, job: str) -> None:
+        """The job is what it was before its last CHANGE_JOB_STATE."""
+        if job in self._relabelled:
+            self._jobs[job] = self._relabelled.pop(job)
+
     def forget(self, job: str) -> None:
         """A job is over."""
         self._jobs.pop(job, None)
@@ -154,6 +168,12 @@ class Owners:
         """These jobs are about to be killed."""
         for job in jobs:
             self._kills.setdefault(job, by_broker)
+
+    def start_refused(self, job: str) -> None:
+        """The simulator refused to start a job: it waits as before, and no kill of it will be told."""
+        self._kills.pop(job, None)
+        if job in self._jobs:
+            self._jobs[job].started = False
 
     def is_dying(self, job: str) -> bool:
         """Is the job about to be killed?"""
@@ -209,6 +229,7 @@ class Owners:
     def new_reply(self) -> None:
         """What was said before can be refused no more."""
         self._said.clear()
+        self._relabelled.clear()
 
     def say(self, name: str, rank: int, subject: object = None) -> None:
         """A decision that names no job goes to the simulator; *subject*: what the tables keep of it."""

@@ -20,10 +20,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from batpy.broker.actions import Action, Grant
-from batpy.broker.ledger import Ledger
+from batpy.broker.ledger import Ledger, NodeState, Vector
 from batpy.protocol.hostset import HostSet
 
 
@@ -95,6 +94,14 @@ class ParkView:
         """Hosts the tenant may ever use."""
         return self._book.visible[tenant]
 
+    def state(self, host: int) -> NodeState:
+        """What a host is doing."""
+        return self._book.state_of(host)
+
+    def amount(self, hosts: HostSet) -> Vector:
+        """Cores, memory (bytes) and GPUs of *hosts* together."""
+        return self._book.amount(hosts)
+
     @property
     def down(self) -> HostSet:
         """Hosts that are away."""
@@ -152,6 +159,6 @@ class SharingPolicy:
         return ()
 
 
-def is_policy(value: Any) -> bool:
+def is_policy(value: object) -> bool:
     """True for a class of sharing policies, but not for the base itself."""
     return isinstance(value, type) and issubclass(value, SharingPolicy) and value is not SharingPolicy

@@ -1,8 +1,8 @@
 """What it costs to take hosts from one tenant for a job of another, and to give them back.
 
 Sources: Mercier, Glesser, Georgiou, Richard, "Big data and HPC collocation: using HPC idle resources for
-    big data analytics" (IEEE Big Data 2017) for ``oar_yarn_2017``; the REGALE project's k3s prototype (2022
-    to 2024: drain with 5 s of grace and 15 s of time, one node after another) for ``k3s_drain_2024``.
+big data analytics" (IEEE Big Data 2017) for ``oar_yarn_2017``; the REGALE project's k3s prototype (2022
+to 2024: drain with 5 s of grace and 15 s of time, one node after another) for ``k3s_drain_2024``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The shell of a broker: it passes messages between the core and its peers, in process or over links.
 
 All tenants that have news are posted to first, then their replies are collected in order of rank: they work
-    at the same time, and who is faster decides nothing.
+at the same time, and who is faster decides nothing.
 """
 
 from __future__ import annotations

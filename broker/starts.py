@@ -183,6 +183,11 @@ class Starts:
         start = self._by_job.get(job)
         return start is not None and start.phase in (WAITING, PREPARED)
 
+    def is_fresh(self, job: str) -> bool:
+        """Was the job passed on at this very instant, so that the simulator may still refuse it?"""
+        start = self._by_job.get(job)
+        return start is not None and start.phase == RUNNING and start.decision.timestamp == self._desk.now
+
     def drop(self, job: str, reason: str) -> None:
         """A held start will not happen: its hosts are free for others; the simulator forgets the job."""
         desk, start = self._desk, self._by_job[job]

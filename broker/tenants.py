@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import msgspec
 
@@ -22,6 +21,8 @@ from batpy.protocol.messages import (
 )
 
 SHARING, REFUSALS, MACHINE_EVENTS = "sharing", "refusals", "machine_events"
+DEEPEST = 200
+"""Deeper nests of profiles are refused by our simulator."""
 
 
 class TenantConfig(msgspec.Struct, frozen=True):
@@ -153,11 +154,10 @@ def check_offered(begins: SimulationBegins, tenants: Sequence[Tenant]) -> None:
 def zero_progress(profile_name: str, profiles: dict[str, Json], depth: int = 0) -> Json:
     """The progress tree of a job that never began, in the form of JOB_KILLED.
 
-    A profile that is not known here counts as a leaf.
+    A profile that is not known here counts as a leaf, and so does one that is deeper than ``DEEPEST``.
     """
-    profile: Any = profiles.get(profile_name) or {}
-    parts = profile.get("seq") if isinstance(profile, dict) else None
-    if isinstance(parts, list) and parts and depth < 64:
+    parts = profiles.get(profile_name, {}).get("seq")
+    if isinstance(parts, list) and parts and depth < DEEPEST:
         return {
             "profile_name": profile_name,
             "current_task_index": 0,

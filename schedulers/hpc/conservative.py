@@ -36,6 +36,7 @@ class Conservative(HpcPolicy):
         self._ends: list[tuple[int, int]] = []  # (end of slot, serial) of running jobs
         self._least = BEYOND  # no slot that is counted begins before
         self._timeline_of_counts: CountTimeline | None = None
+        self._overdue = False  # it has jobs that outlived their slots, and end a tick later than the present
 
     def decide(self, view: View) -> Plan | None:
         """Start the jobs whose reservation is now."""
@@ -46,7 +47,7 @@ class Conservative(HpcPolicy):
                 self._give_back(view)
             return None
         timeline = self._timeline_of_counts
-        if timeline is None or view.disturbed or self._overrun(view):
+        if timeline is None or view.disturbed or (view.ended and self._overdue) or self._overrun(view):
             timeline = self._rebuild(view)
         else:
             timeline.advance(view.now)
@@ -130,6 +131,7 @@ class Conservative(HpcPolicy):
             (max(job.start + reach(job), now + 1), hostset.size(hostset.difference(job.hosts, down)))
             for job in view.running
         ]
+        self._overdue = bool(self._ends) and self._ends[0][0] <= now
         timeline = CountTimeline(now, view.free_count, releases)
         for serial, slot in self._slots.items():
             if slot[1] > now:

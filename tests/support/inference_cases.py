@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from batpy.models.inference.actions import AnyAction, Infer, LoadModel, Result
@@ -31,21 +32,30 @@ def ms(milliseconds: float) -> int:
 class OneModel:
     """A store that knows ``resnet50_v2``, and ``bare`` without measurements."""
 
+    def __init__(self, load_time: int = RESNET50.weights_load_time) -> None:
+        self._model = replace(RESNET50, weights_load_time=load_time)
+
     def find(self, path: str) -> ServedModel:
         if path == "bare":
             raise NoModelError("bare.measurements: no such file", profile_only=True)
         if path != "resnet50_v2":
             raise NoModelError(f"{path}: no such model")
-        return RESNET50
+        return self._model
 
 
 class Bench:
     """A worker whose results are remembered by the id of the action."""
 
     def __init__(
-        self, gpus: int = 1, *, flavour: str = "requirement", copies: int = 3, **config: Any
+        self,
+        gpus: int = 1,
+        *,
+        flavour: str = "requirement",
+        copies: int = 3,
+        load_time: int = RESNET50.weights_load_time,
+        **config: Any,
     ) -> None:
-        self.fleet = Fleet({0: gpus}, OneModel(), WorkerConfig(**config), flavour=FLAVOURS[flavour])
+        self.fleet = Fleet({0: gpus}, OneModel(load_time), WorkerConfig(**config), flavour=FLAVOURS[flavour])
         self.results: dict[int, Result] = {}
         self.order: list[int] = []
         if copies:

@@ -140,6 +140,19 @@ def test_the_park_that_a_policy_sees_has_the_present_date(tmp_path: Path) -> Non
     assert [record.reason for record in talk.records(r.StartDropped)] == ["it is 7"]
 
 
+def test_a_policy_sees_what_hosts_do_and_what_they_amount_to(tmp_path: Path) -> None:
+    look = (
+        "[Deny(f'{self.park.state(0).value} {self.park.state(3).value} {self.park.amount(((0, 2),)).cores}')]"
+    )
+    policy = written(
+        tmp_path, f"def start_requested(self, start): return {look} if start.tenant else [Grant()]"
+    )
+    talk = Talk(policy)
+    talk.tell(7, job(7, "h!1"), hpc=[run(7, "h!1", "0")])
+    talk.tell(8, job(8, "b!1"), bda=[run(8, "b!1", "1")])
+    assert [record.reason for record in talk.records(r.StartDropped)] == ["busy held 3"]
+
+
 def test_a_policy_that_wakes_itself_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(guard, "MAX_TIMERS", 3)
     again = "[Timer('tick', self.park.now + 1)]"

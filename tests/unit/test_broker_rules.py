@@ -253,3 +253,12 @@ def test_or_the_start_that_wants_them_is_cancelled() -> None:
     # Only host 2 is idle; b!1 goes on where it is, and its hosts are lent again.
     assert talk.heard["bda"] == [m.AddResources(14, ((1, 2),))]
     assert talk.tell(15, job(15, "b!2"), bda=[run(15, "b!2", "2")]) == [run(15, "b!2", "2")]
+
+
+def test_what_is_between_the_broker_and_its_schedulers_never_reaches_the_simulator() -> None:
+    talk = Talk("bebida[timeout=0]")
+    talk.tell(5, job(5, "h!1"), hpc=[run(5, "h!1", "0")])
+    assert talk.tell(6, job(6, "b!1"), bda=[vacated(6, "0")]) == [run(6, "h!1", "0")]
+    talk.then("bda", [m.ResourcesAdded(9, ((0, 0),))])
+    assert talk.tell(9, over(9, "h!1", "0")) == []
+    assert talk.heard["bda"] == [m.AddResources(9, ((0, 0),))]

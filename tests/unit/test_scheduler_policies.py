@@ -9,10 +9,11 @@ import sys
 from pathlib import Path
 
 import pytest
+from core_talk import started
 from mini_simulator import MiniSimulator, Outcome, Work
 
 from batpy.base.errors import InputError
-from batpy.protocol.messages import Message
+from batpy.protocol.messages import ExecuteJob, JobCompleted, JobSubmitted, Message
 from batpy.schedulers import SCHEDULERS, make_scheduler
 from batpy.schedulers.closures import ClosureRequest, place_closures
 from batpy.schedulers.core import SchedulerCore
@@ -73,6 +74,29 @@ def test_a_job_may_end_exactly_at_the_shadow_date() -> None:
     assert starts("easy", 4, work)["c"] == 2
     work = jobs(("a", 0, 2, 10, 10), ("b", 1, 4, 5, 5), ("c", 2, 2, 9, 9))
     assert starts("easy", 4, work)["c"] == 15
+
+
+@pytest.mark.parametrize("spec", ["easy", "conservative", "conservative[hosts=contiguous]"])
+def test_a_job_that_outlived_its_walltime_ends_in_the_second_message_of_an_instant(spec: str) -> None:
+    """A start held back by a broker does that: what waits for its hosts starts in that message, not never."""
+
+    def submitted(now: int, name: str, res: int, walltime: int) -> JobSubmitted:
+        raw = {"id": name, "subtime": now, "res": res, "walltime": walltime, "profile": "p"}
+        return JobSubmitted(now * 1_000_000, f"w!{name}", raw)
+
+    core = make_scheduler(spec)
+    started(core)
+    core.handle(Message(0, [submitted(0, "late", 2, 5), submitted(0, "short", 1, 20)]))
+    core.handle(Message(1_000_000, [submitted(1, "wide", 3, 2)]))
+    now = 10_000_000
+    ends = [
+        JobCompleted(now, f"w!{name}", "COMPLETED_SUCCESSFULLY", 0, hosts)
+        for name, hosts in (("short", ((2, 2),)), ("late", ((0, 1),)))
+    ]
+    assert core.handle(Message(now, [ends[0]])).events == []
+    [start] = core.handle(Message(now, [ends[1]])).events
+    assert isinstance(start, ExecuteJob)
+    assert start.job_id == "w!wide"
 
 
 def test_conservative_keeps_the_second_waiting_job_from_being_delayed() -> None:

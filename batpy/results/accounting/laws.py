@@ -38,6 +38,8 @@ from batpy.results.laws import Finding
 ASKED, PREPARED, RELEASED, REFUSED = "asked for", "in its prolog", "released", "refused by the simulator"
 RUNNING, OVER, GONE = "running", "over", "gone"
 
+_AboutStart = PrologBegins | StartReleased | StartDropped | EpilogBegins | HostsCleared
+
 
 class _Start(msgspec.Struct):
     job: str
@@ -64,6 +66,7 @@ class SharingLaws:
         self._revocations: set[int] = set()
         self._owner: dict[str, int] = {}
         self._submitted: set[str] = set()
+        self._unregistered: set[str] = set()  # the simulator refused to register them
         self._starts: dict[int, _Start] = {}
         self._start_of: dict[str, _Start] = {}
         self._running: dict[str, HostSet] = {}
@@ -130,7 +133,7 @@ class SharingLaws:
         for job in sorted(self._untold):
             if self._owner.get(job) not in self._dropped:
                 yield Finding("end-untold", job, "it is over and its tenant is never told", horizon)
-        for job in sorted(self._owner.keys() - self._submitted):
+        for job in sorted(self._owner.keys() - self._submitted - self._unregistered):
             text = "the broker says who owns it, the simulator never saw it"
             yield Finding("journals-disagree", job, text, horizon)
 
@@ -177,6 +180,7 @@ class SharingLaws:
 
     def _refusal(self, record: Refused) -> Iterator[Finding]:
         if record.decision == "REGISTER_JOB" and record.job not in self._submitted:
+            self._unregistered.add(record.job)  # the broker's word on whose it is may come after this
             self._owner.pop(record.job, None)
         start = self._start_of.get(record.job)
         if record.decision == "EXECUTE_JOB" and start is not None and start.state == RELEASED:
@@ -253,7 +257,7 @@ class SharingLaws:
         if before is None or before.state in (GONE, OVER, REFUSED):
             self._start_of[job] = start
 
-    def _known(self, record: Any, *states: str) -> Iterator[Finding]:
+    def _known(self, record: _AboutStart, *states: str) -> Iterator[Finding]:
         """A record about a start that is in no state for it."""
         start = self._starts.get(record.start)
         state = "was never asked for" if start is None else f"is {start.state}"
@@ -288,7 +292,7 @@ class SharingLaws:
             yield from self._clear(record, start, lower, "released")
         start.state = RELEASED
 
-    def _all_vacated(self, record: Any, start: _Start, rule: str, what: str) -> Iterator[Finding]:
+    def _all_vacated(self, record: _AboutStart, start: _Start, rule: str, what: str) -> Iterator[Finding]:
         """Hosts that were asked for by the start of another are the business of ``_lent_to``."""
         for revocation, (tenant, hosts, wanted_by) in self._open.items():
             mine = hostset.intersection(hosts, start.hosts) if wanted_by == record.start else ()
@@ -304,7 +308,9 @@ class SharingLaws:
             text = f"released on {_text(hostset.from_ids(missing))}, not lent to {self._name(start.tenant)}"
             yield _finding("start-not-lent", start.job, record, text)
 
-    def _clear(self, record: Any, start: _Start, clear_of: Iterable[int], what: str) -> Iterator[Finding]:
+    def _clear(
+        self, record: _AboutStart, start: _Start, clear_of: Iterable[int], what: str
+    ) -> Iterator[Finding]:
         """Its hosts are not lent to those that it had to be clear of.
 
         Whose hosts a start takes is up to the policy: one that only grants takes none from anybody.
