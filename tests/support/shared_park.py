@@ -68,9 +68,16 @@ def run_shared(
     *,
     events: Sequence[ExternalEvent] = (),
     check: bool = True,
+    strict: bool = False,
     **options: Any,
 ) -> SharedRun:
-    """Run to the end, every invariant of the broker checked after each step."""
+    """Run to the end, every invariant of the broker checked after each step.
+
+    Args:
+        strict: the broker, not the simulator, minds what the simulator refuses.
+    """
+    if strict:
+        options["strict"] = False
     configs = [config for config, _ in tenants]
     flags = {
         "dynamic_jobs": any(c.dynamic_jobs for c in configs),
@@ -86,7 +93,7 @@ def run_shared(
         SimulatorConfig(**{**flags, **options}),
         [list(events)] if events else [],
     )
-    core = BrokerCore(make_policy(policy), policy, configs, sharing, check=check)
+    core = BrokerCore(make_policy(policy), policy, configs, sharing, check=check, strict=strict)
     broker = Broker(core, [InProcessLink(tenant) for _, tenant in tenants])
     request = simulator.begin()
     while request is not None:
@@ -115,7 +122,7 @@ def random_scenario(seed: int) -> SharedRun:
     if policy == "bebida":
         count = 2
     if policy != "static":
-        policy = f"{policy}[{_hand_over(dice)}]"
+        policy = f"{policy}[{hand_over(dice)}]"
     widest = hosts // count if policy == "static" else hosts
     tenants: list[tuple[TenantConfig, Core]] = []
     workloads = []
@@ -132,12 +139,12 @@ def random_scenario(seed: int) -> SharedRun:
         tenant = ChancyTenant(
             name, dice.randrange(10**9), sharing=sharing, resubmits=resubmits, silent=dice.choice((0, 0, 0.3))
         )
-        workloads.append(workload(f"w{rank}", _jobs(dice, widest), PROFILES))
+        workloads.append(workload(f"w{rank}", random_jobs(dice, widest), PROFILES))
         if dice.random() < 0.15:
             tenants.append(_nested(dice, config, tenant, workloads, widest))
         else:
             tenants.append((config, tenant))
-    events = _failures(dice, hosts) if dice.random() < 0.4 else ()
+    events = failures(dice, hosts) if dice.random() < 0.4 else ()
     options = {
         "time_step": dice.choice((0, 0, 0, SECOND)),
         "latency": 0 if events else dice.choice((0, 0, 1)),
@@ -150,7 +157,7 @@ def _nested(
 ) -> tuple[TenantConfig, Core]:
     """A tenant that is a broker itself, of that tenant and of a further one."""
     name = f"{config.name}b"
-    workloads.append(workload(f"{config.workloads[0]}b", _jobs(dice, widest), PROFILES))
+    workloads.append(workload(f"{config.workloads[0]}b", random_jobs(dice, widest), PROFILES))
     second = ChancyTenant(name, dice.randrange(10**9), sharing=dice.random() < 0.7)
     inner = TenantConfig(name, (f"{config.workloads[0]}b",))
     core = BrokerCore(make_policy("priority"), "priority", [config, inner], Records(), check=True)
@@ -160,7 +167,7 @@ def _nested(
     return outer, Broker(core, [InProcessLink(tenant), InProcessLink(second)])
 
 
-def _hand_over(dice: random.Random) -> str:
+def hand_over(dice: random.Random) -> str:
     parts = [f"prolog={dice.choice(('ideal', 'oar_yarn_2017', 'k3s_drain_2024'))}"]
     choices = (
         "lazy=true",
@@ -177,7 +184,7 @@ def _hand_over(dice: random.Random) -> str:
     return ",".join(parts)
 
 
-def _jobs(dice: random.Random, widest: int) -> list[dict[str, Any]]:
+def random_jobs(dice: random.Random, widest: int) -> list[dict[str, Any]]:
     jobs = []
     for number in range(dice.randint(0, 8)):
         job = {
@@ -192,7 +199,7 @@ def _jobs(dice: random.Random, widest: int) -> list[dict[str, Any]]:
     return sorted(jobs, key=lambda job: job["subtime"])
 
 
-def _failures(dice: random.Random, hosts: int) -> list[ExternalEvent]:
+def failures(dice: random.Random, hosts: int) -> list[ExternalEvent]:
     events = []
     for host in dice.sample(range(hosts), dice.randint(1, 3)):
         gone = dice.randrange(0, 20) * 500_000
